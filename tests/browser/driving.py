@@ -1,0 +1,92 @@
+"""How the browser tests open a page, wait for it, and notice what went wrong on it."""
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.server import HOST
+
+LOAD_MS = 30_000  # a bound against hanging; a page loads in about two seconds
+
+# Streamlit may replace an exception box within the same run, so each one is reported as it appears.
+REPORT_EXCEPTIONS = """
+new MutationObserver(() => {
+  for (const box of document.querySelectorAll('[data-testid=stException]:not([data-reported])')) {
+    box.setAttribute('data-reported', '');
+    window.reportException(box.innerText);
+  }
+}).observe(document, {childList: true, subtree: true});
+"""
+
+
+@dataclass(frozen=True)
+class View:
+    """A window and the theme that it prefers."""
+
+    width: int
+    height: int
+    color_scheme: str
+
+
+VIEWS = {
+    "light": View(1280, 900, "light"),
+    "dark": View(1280, 900, "dark"),
+    "phone": View(390, 844, "light"),
+    "phone-dark": View(390, 844, "dark"),
+}
+
+every_view = pytest.mark.parametrize("page", list(VIEWS), indirect=True)
+
+
+@dataclass
+class Watch:
+    """What went wrong on the pages of one context; tests that provoke a fault on purpose clear its list."""
+
+    page_errors: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    foreign_requests: list[str] = field(default_factory=list)
+
+    def attach(self, context: BrowserContext) -> None:
+        """Watch every page that the context will open."""
+        context.expose_function("reportException", self._note_exception)
+        context.add_init_script(REPORT_EXCEPTIONS)
+        context.on("weberror", lambda event: self.page_errors.append(str(event.error)))
+        context.on("request", lambda request: self._note_request(request.url))
+        context.on("page", lambda page: page.on("websocket", lambda socket: self._note_request(socket.url)))
+
+    def check(self) -> None:
+        """Fail where a page raised, Streamlit showed an exception, or anything asked another host."""
+        assert not self.page_errors, f"errors in the page: {self.page_errors}"
+        assert not self.exceptions, f"Streamlit showed an exception: {self.exceptions}"
+        assert not self.foreign_requests, f"asked another host than the server: {self.foreign_requests}"
+
+    def _note_exception(self, text: str) -> None:
+        self.exceptions.append(text)
+
+    def _note_request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname != HOST:
+            self.foreign_requests.append(url)
+
+
+def settle(page: Page) -> None:
+    """Wait until a loaded page is complete: connected, its script finished, nothing stale, every chart drawn.
+
+    For loads only. After a click or a key, wait for the content that it brings: the script may not have begun yet.
+    """
+    app = page.get_by_test_id("stApp")
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
+    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=LOAD_MS)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=LOAD_MS)
+    expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=LOAD_MS)
+    for chart in page.get_by_test_id("stVegaLiteChart").all():
+        expect(chart.locator("svg.marks, canvas.marks")).not_to_have_count(0, timeout=LOAD_MS)
+
+
+def visit(page: Page, path: str = "") -> Page:
+    """Open a path of the served app, such as "shapes?batch=4", and wait until it is complete."""
+    page.goto(path or ".")
+    settle(page)
+    return page

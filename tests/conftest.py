@@ -1,0 +1,24 @@
+"""What every test may ask for."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.reference import DATA, REASON
+
+# A timing is never an assertion, so neither a deadline nor a slow machine fails a property.
+settings.register_profile("stepcost", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "stepcost-ci", settings.get_profile("stepcost"), derandomize=True, database=None, print_blob=True
+)
+settings.load_profile("stepcost-ci" if os.environ.get("CI") else "stepcost")
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """Folder of the reference data; the test is skipped, with the reason, where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(REASON)
+    return DATA
