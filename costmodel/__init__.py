@@ -7,6 +7,26 @@
 
 from costmodel.errors import ConfigError, UnknownHardware, UnknownModel
 from costmodel.hardware import Hardware, hardware, ridge
+from costmodel.memory import Fit, memory
 from costmodel.model import Model
+from costmodel.precision import Precision
+from costmodel.price import Cost, crossing, price, step_seconds
+from costmodel.step import Step
 
-__all__ = ["ConfigError", "Hardware", "Model", "UnknownHardware", "UnknownModel", "hardware", "ridge"]
+__all__ = [
+    "ConfigError",
+    "Cost",
+    "Fit",
+    "Hardware",
+    "Model",
+    "Precision",
+    "Step",
+    "UnknownHardware",
+    "UnknownModel",
+    "crossing",
+    "hardware",
+    "memory",
+    "price",
+    "ridge",
+    "step_seconds",
+]

@@ -1,0 +1,237 @@
+"""Whether a model and its caches fit: resident bytes against what an accelerator's memory can hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from costmodel.dtypes import DTYPES, FULL_WIDTH
+from costmodel.errors import ConfigError
+from costmodel.hardware import Hardware
+from costmodel.model import Attention, Matrix, Mixer, Model, by_mixer
+from costmodel.operations import Shard
+from costmodel.precision import Formats, Precision, settle
+
+Allocation = Literal["windowed", "full"]
+AttentionParallel = Literal["tensor", "data"]
+_LONGEST = 1e12  # tokens; a model without a cache that grows has no longest context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What one GPU of the group holds. All bytes are resident bytes on one GPU.
+
+    Attributes
+    ----------
+    usable_bytes: memory of the GPU that a program can use. budget_bytes: the fraction of it that may be used.
+    weight_bytes: weights of this GPU's share. reserve_bytes: kept for activations, graphs and the runtime.
+    kv_pool_bytes: what is left for caches and states; negative when the weights alone do not fit.
+    sequence_bytes: cache and state of one sequence of ``context`` tokens, rounded up to blocks.
+    state_bytes: recurrent state of one sequence.
+    kv_tokens: tokens of cache that the pool holds, in sequences of ``context``.
+    blocks: blocks of ``block_size`` tokens that the pool holds.
+    max_batch: sequences of ``context`` tokens that fit together (over the whole group where attention is data
+        parallel). max_context: longest context that fits at ``batch``; inf for a model whose cache does not grow.
+    fits: whether ``batch`` sequences of ``context`` tokens fit.
+    """
+
+    usable_bytes: float
+    budget_bytes: float
+    weight_bytes: float
+    reserve_bytes: float
+    kv_pool_bytes: float
+    sequence_bytes: float
+    state_bytes: float
+    kv_tokens: int
+    blocks: int
+    block_size: int
+    max_batch: int
+    max_context: float
+    fits: bool
+
+
+def memory(
+    model: Model,
+    hw: Hardware,
+    *,
+    context: float,
+    batch: int | None = None,
+    precision: Precision | None = None,
+    utilization: float = 0.9,
+    reserve_bytes: float = 0,
+    block_size: int = 16,
+    allocation: Allocation = "windowed",
+    weight_bytes: float | None = None,
+    attention_parallel: AttentionParallel = "tensor",
+    tensor_parallel: int = 1,
+) -> Fit:
+    """Say what fits into the memory of one GPU.
+
+    Parameters
+    ----------
+    context: tokens of each sequence, prompt and output together.
+    batch: sequences that shall fit; None: one.
+    utilization: fraction of the usable memory that the engine may take.
+    reserve_bytes: bytes kept free of weights and caches (activations, graphs, the runtime).
+    block_size: tokens a cache block; caches are rounded up to blocks.
+    allocation: "windowed": a layer with a window keeps its window only; "full": engines that give every layer the
+        pages of the whole context.
+    weight_bytes: resident weight bytes on this GPU where they are known; None: from the model.
+    attention_parallel: "tensor": heads are divided over the group (KV heads replicated where there are fewer than
+        GPUs); "data": each GPU has whole heads and sequences of its own, the rest of the model is still divided.
+
+    Raises
+    ------
+    ConfigError: for a chip whose usable memory is not known, or values out of range.
+
+    >>> import costmodel as cm
+    >>> fit = cm.memory(cm.model("llama-3.1-8b"), cm.hardware("h100-sxm"), context=8192)
+    >>> fit.fits, fit.max_batch
+    (True, 56)
+    """
+    _check(hw, context, batch, utilization, reserve_bytes, block_size, allocation, attention_parallel)
+    assert hw.memory is not None  # _check has refused a chip without
+    Shard.of(model, tensor_parallel)
+    formats = settle(model, hw, precision)
+    kv_shard = Shard(1 if attention_parallel == "data" else tensor_parallel)
+    if weight_bytes is None:
+        weight_bytes = resident_bytes(model, formats, tensor_parallel, attention_parallel)
+    budget = hw.memory * utilization
+    pool = budget - weight_bytes - reserve_bytes
+    cache = _Cache(model, kv_shard, DTYPES[formats.kv].bytes, block_size, allocation)
+    each, wanted = cache.sequence_bytes(context), batch or 1
+    blocks_each = math.ceil(context / block_size)
+    held = max(pool, 0.0) / each if each else math.inf
+    groups = tensor_parallel if attention_parallel == "data" else 1
+    blocks = _floor(held * blocks_each)
+    return Fit(
+        usable_bytes=hw.memory,
+        budget_bytes=budget,
+        weight_bytes=weight_bytes,
+        reserve_bytes=reserve_bytes,
+        kv_pool_bytes=pool,
+        sequence_bytes=each,
+        state_bytes=cache.state_bytes,
+        kv_tokens=blocks * block_size,
+        blocks=blocks,
+        block_size=block_size,
+        max_batch=_floor(held) * groups,
+        max_context=cache.longest(pool, math.ceil(wanted / groups)),
+        fits=pool > 0 and wanted <= _floor(held) * groups,
+    )
+
+
+def resident_bytes(
+    model: Model, formats: Formats, tensor_parallel: int = 1, attention_parallel: AttentionParallel = "tensor"
+) -> float:
+    """Weight bytes that one GPU of the group holds, at these formats.
+
+    Embedding and head are divided over the vocabulary, matrices as tensor parallelism divides them, everything else
+    is on each GPU. A float32 checkpoint counts 4 bytes a weight here, though a step is priced as 16-bit.
+    """
+    wide = DTYPES[_resident_wide(model, formats)].bytes
+    shard, attention_shard = Shard(tensor_parallel), Shard(1 if attention_parallel == "data" else tensor_parallel)
+    total = 0.0
+    for layer, count in model.distinct_layers:
+        stored = model.quantization is not None
+        parts = [(matrix, attention_shard) for matrix in (layer.mixer.matrices(model.hidden) if layer.mixer else ())]
+        parts += [(matrix, shard) for matrix in (layer.mlp.matrices(model.hidden) if layer.mlp else ())]
+        for matrix, on in parts:
+            inputs, outputs = on.params(matrix, layer.mixer)
+            each = _resident_weight(model, formats, matrix, stored and matrix.role in layer.quantized, wide)
+            total += count * matrix.stored * inputs * outputs * each
+        total += count * layer.other_params * wide
+    head, head_stored = model.head_matrix, model.quantization is not None and model.quantization.head
+    head_bytes = 0.0 if model.tied else head.params * _resident_weight(model, formats, head, head_stored, wide)
+    outside = sum(matrix.params for matrix in model.extra_matrices) + model.other_params
+    return total + (model.embedding_params * wide + head_bytes) / tensor_parallel + outside * wide
+
+
+def _resident_wide(model: Model, formats: Formats) -> str:
+    """Format of what is not quantized: as asked, else as stored."""
+    if formats.weights in FULL_WIDTH and formats.weights is not None:
+        return formats.weights
+    return model.dtype if formats.weights is None else formats.wide
+
+
+def _resident_weight(model: Model, formats: Formats, matrix: Matrix, stored: bool, wide: float) -> float:
+    """Bytes a weight in memory: narrow where the formats say so, else the wide format's."""
+    name = formats.weight_dtype(model, matrix, stored)
+    return wide if name in FULL_WIDTH else formats.weight_bytes(model, matrix, stored)
+
+
+@dataclass(frozen=True)
+class _Cache:
+    """Caches and states of one sequence on one GPU."""
+
+    model: Model
+    shard: Shard
+    bytes_a_value: float
+    block_size: int
+    allocation: Allocation
+
+    @property
+    def state_bytes(self) -> float:
+        """Recurrent state of one sequence."""
+        return self.model.state_bytes / self.shard.n
+
+    def sequence_bytes(self, context: float) -> float:
+        """Cache in whole blocks, and state, of one sequence of ``context`` tokens."""
+        cache = sum(
+            self._token_bytes(mixer) * layers * self._blocks(mixer, context) * self.block_size
+            for mixer, layers in by_mixer(self.model).items()
+        )
+        return cache + self.state_bytes
+
+    def _blocks(self, mixer: Mixer, context: float) -> int:
+        kept = mixer.kv_tokens(context) if self.allocation == "windowed" else context
+        return math.ceil(kept / self.block_size)
+
+    def _token_bytes(self, mixer: Mixer) -> float:
+        """Bytes a token leaves in one layer's cache on this GPU; a latent is on every GPU whole."""
+        if isinstance(mixer, Attention):
+            on_gpu = self.shard.kv_heads(mixer.kv_heads) / mixer.kv_heads
+            return mixer.kv_values_per_token * on_gpu * self.bytes_a_value
+        return mixer.kv_values_per_token * self.bytes_a_value
+
+    def longest(self, pool: float, batch: int) -> float:
+        """Longest context of which ``batch`` sequences fit into ``pool`` bytes; inf when the cache stops growing."""
+        room = pool / batch
+        if self.sequence_bytes(_LONGEST) <= room:
+            return math.inf
+        low, high = 0, int(_LONGEST / self.block_size)  # blocks: the largest that fits is in [low, high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.sequence_bytes(middle * self.block_size) <= room else (low, middle)
+        return float(low * self.block_size)
+
+
+def _floor(value: float) -> int:
+    """Whole part, forgiving the last digits of a float; unbounded counts are capped at 2**31."""
+    return int(min(value * (1 + 1e-12), 2**31))
+
+
+def _check(
+    hw: Hardware,
+    context: float,
+    batch: int | None,
+    utilization: float,
+    reserve_bytes: float,
+    block_size: int,
+    allocation: str,
+    attention_parallel: str,
+) -> None:
+    limits: tuple[tuple[str, object, bool, str], ...] = (
+        ("memory", hw.memory, hw.memory is not None, f"the usable memory of {hw.name}, which is not known: give it"),
+        ("context", context, 1 <= context <= _LONGEST, "tokens, 1 or more"),
+        ("batch", batch, batch is None or 1 <= batch <= _LONGEST, "sequences, 1 or more"),
+        ("utilization", utilization, 0 < utilization <= 1, "a fraction above 0 and up to 1"),
+        ("reserve_bytes", reserve_bytes, 0 <= reserve_bytes < math.inf, "bytes, 0 or more"),
+        ("block_size", block_size, 1 <= block_size <= 1_000_000, "tokens a block, 1 or more"),
+        ("allocation", allocation, allocation in ("windowed", "full"), "windowed or full"),
+        ("attention_parallel", attention_parallel, attention_parallel in ("tensor", "data"), "tensor or data"),
+    )
+    for key, found, good, expected in limits:
+        if not good:
+            raise ConfigError(key, found, expected)

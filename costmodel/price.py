@@ -1,0 +1,402 @@
+"""What a step costs: its operations priced on a machine, as a floor (datasheet) or an estimate (fitted rates)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from costmodel.errors import ConfigError
+from costmodel.hardware import Hardware
+from costmodel.model import Model
+from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
+from costmodel.precision import Formats, Precision, settle
+from costmodel.step import Step
+
+if TYPE_CHECKING:
+    from costmodel.rates import Rates
+
+Array = NDArray[np.float64]
+
+
+def step_seconds(flops: Any, nbytes: Any, peak: Any, bandwidth: Any, maximum: Callable[[Any, Any], Any] = np.maximum) -> Any:
+    """The floor of a step: it cannot finish before its bytes have arrived, nor before its arithmetic is done.
+
+    Plain arithmetic on whatever overloads it: numbers, arrays, or chart expressions (with ``maximum=alt.expr.max``),
+    so that one formula serves Python and the browser.
+
+    >>> float(step_seconds(flops=2e9, nbytes=1e9, peak=1e12, bandwidth=1e12))
+    0.002
+    """
+    return maximum(flops / peak, nbytes / bandwidth)
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """The price of one step (plain floats and strings) or of a sweep (arrays of its shape), on one GPU of the group.
+
+    Attributes
+    ----------
+    seconds: how long the step takes: a floor for datasheet rates, an estimate otherwise.
+    memory_seconds, compute_seconds: the two sides of the floor: bytes over bandwidth, FLOPs over peaks.
+    bytes, flops: what the step moves and computes, at the level that was counted.
+    low, high: the band of ``seconds``: equal to it for a floor.
+    source: "datasheet", "calibrated" or "live".
+    provenance: where each part comes from, a line each.
+    warnings: what was read otherwise than stored, in words.
+    """
+
+    seconds: Any
+    memory_seconds: Any
+    compute_seconds: Any
+    bytes: Any
+    flops: Any
+    low: Any
+    high: Any
+    source: str
+    provenance: tuple[str, ...]
+    warnings: tuple[str, ...]
+    _bill: _Bill = field(repr=False)
+
+    @property
+    def intensity(self) -> Any:
+        """FLOPs for each byte moved."""
+        return self.flops / self.bytes
+
+    @property
+    def bound(self) -> Any:
+        """"memory" or "compute": the side of the floor that the step waits for (memory where they are equal)."""
+        return _which(self.memory_seconds, self.compute_seconds)
+
+    @property
+    def idle(self) -> Any:
+        """Share of the step in which the arithmetic units have nothing to do, were they to run at their peak."""
+        return 1 - self.compute_seconds / self.seconds
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """The bill: a row an operation (and a point, for a sweep).
+
+        Columns: name, count, flops, weight_bytes, kv_bytes, activation_bytes, bytes (those that count at this level),
+        seconds, bound, share. Seconds are each operation's own; for a floor they may sum to more than the step, and
+        ``share`` is the share of their sum.
+        """
+        return self._bill.table(np.ndim(self.seconds) > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bill:
+    """What is needed to itemise a cost when somebody asks."""
+
+    plan: Plan
+    features: Array
+    hw: Hardware
+    seconds: Array | None  # (operations, points) where rates priced each; None: the floor's own maximum
+
+    def table(self, with_points: bool) -> pd.DataFrame:
+        ops = self.plan.operations
+        points = self.features.shape[1]
+        flops, nbytes = self.plan.flops @ self.features, self.plan.bytes @ self.features
+        own = operation_floor(self.plan, self.hw, flops, nbytes)
+        seconds = own if self.seconds is None else self.seconds
+        columns: dict[str, Any] = {"point": np.repeat(np.arange(points), len(ops))} if with_points else {}
+        columns["name"] = pd.Categorical.from_codes(np.tile(np.arange(len(ops)), points), [op.name for op in ops])
+        columns["count"] = np.tile([op.count for op in ops], points)
+        columns["flops"] = flops.T.ravel()
+        for name in ("weight_bytes", "kv_bytes", "activation_bytes"):
+            columns[name] = (self.plan.matrix(name) @ self.features).T.ravel()
+        columns["bytes"] = nbytes.T.ravel()
+        columns["seconds"] = seconds.T.ravel()
+        compute_bound = flops / _peaks(self.plan, self.hw) > nbytes / self.hw.bandwidth
+        columns["bound"] = pd.Categorical.from_codes(compute_bound.T.ravel().astype(int), ["memory", "compute"])
+        columns["share"] = (seconds / seconds.sum(axis=0)).T.ravel()
+        return pd.DataFrame(columns, copy=False)
+
+
+def price(
+    model: Model,
+    hw: Hardware,
+    step: Step,
+    precision: Precision | None = None,
+    rates: str | Rates = "datasheet",
+    count: Count | None = None,
+    tensor_parallel: int = 1,
+    host: str | None = None,
+) -> Cost:
+    """Price a step, or a sweep of steps, of ``model`` on ``hw``. With tensor parallel, costs are per GPU.
+
+    Parameters
+    ----------
+    precision: formats; None: what the model's config stores, caches and arithmetic in bf16.
+    rates: "datasheet" (a floor), "calibrated" (fitted to published measurements), or a ``Rates``.
+    count: "weights" (every matrix on every token: the post's count), "attention" (adds the caches, the squares and
+        the embedding rows, and the LM head only where logits are needed), "everything" (adds activations and prices
+        each operation by itself). None: "attention" for a floor, "everything" for an estimate.
+    host: engine whose own time a step is added, "everything" only.
+
+    Raises
+    ------
+    ConfigError: for a format that the chip has no unit for, heads that cannot be divided, rates of another device.
+
+    >>> import costmodel as cm
+    >>> cost = cm.price(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Step.decode(batch=1, context=2048))
+    >>> f"{cost.bytes / 1e9:.3f} GB, {cost.seconds * 1e6:.0f} us, {cost.bound}"
+    '1.427 GB, 426 us, memory'
+    """
+    level = _level(count, rates)
+    formats = settle(model, hw, precision)
+    the_plan = plan(model, formats, tensor_parallel, level)
+    features = feature_values(step, the_plan.features)
+    nbytes, flops, compute = _totals(the_plan, hw, features)
+    memory = nbytes / hw.bandwidth
+    source, lines = _provenance(model, hw, rates)
+    own: Array | None = None
+    if level == "everything":
+        fitted = _rates_for(rates, hw)
+        own, seconds, low, high = _estimate(the_plan, formats, fitted, step, features, host)
+    else:
+        seconds = low = high = np.maximum(memory, compute)
+    shaped = {
+        name: _shaped(value, step.shape)
+        for name, value in (
+            ("seconds", seconds),
+            ("memory_seconds", memory),
+            ("compute_seconds", compute),
+            ("bytes", nbytes),
+            ("flops", flops),
+            ("low", low),
+            ("high", high),
+        )
+    }
+    bill = _Bill(the_plan, features, hw, own)
+    return Cost(**shaped, source=source, provenance=lines, warnings=_warnings(model, formats), _bill=bill)
+
+
+def crossing(
+    model: Model,
+    hw: Hardware,
+    context: float = 0,
+    count: Count = "weights",
+    phase: str = "decode",
+    precision: Precision | None = None,
+    tensor_parallel: int = 1,
+) -> float | None:
+    """T*: the tokens at which a step turns from memory-bound to compute-bound; None when it never does.
+
+    ``phase="decode"``: T sequences of one token over ``context`` cached ones each. ``phase="prefill"``: one prompt of T
+    tokens over ``context`` cached ones. The caches of a decode step grow with its tokens, so under "attention" it may
+    never cross: each further sequence brings more bytes than its arithmetic can hide.
+
+    >>> import costmodel as cm
+    >>> qwen, h100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
+    >>> round(cm.crossing(qwen, h100)), cm.crossing(qwen, h100, context=2048, count="attention")
+    (295, None)
+    """
+    if phase not in ("decode", "prefill"):
+        raise ConfigError("phase", phase, "decode or prefill")
+    formats = settle(model, hw, precision)
+    the_plan = plan(model, formats, tensor_parallel, _level(count, "datasheet"))
+
+    def excess(tokens: Array) -> Array:
+        """Arithmetic seconds beyond memory seconds: negative while memory-bound."""
+        step = Step.decode(tokens, context) if phase == "decode" else Step.prefill(tokens, context)
+        nbytes, _, compute = _totals(the_plan, hw, feature_values(step, the_plan.features))
+        return compute - nbytes / hw.bandwidth
+
+    return _first_sign_change(excess)
+
+
+def _first_sign_change(excess: Callable[[Array], Array], low: float = 1.0, high: float = 1e9) -> float | None:
+    """Where ``excess`` first reaches 0 between ``low`` and ``high``; ``low`` when it starts above, None when never.
+
+    Narrows the bracket a thousandfold a round, so six calls settle it to the last digits of a float.
+    """
+    for _ in range(6):
+        grid = np.geomspace(low, high, 1000)
+        above = np.flatnonzero(excess(grid) >= 0)
+        if above.size == 0:
+            return None
+        if above[0] == 0:
+            return float(grid[0])
+        low, high = float(grid[above[0] - 1]), float(grid[above[0]])
+    return high
+
+
+# ---- inside ---------------------------------------------------------------------------------------------------
+
+
+def _level(count: Count | None, rates: str | Rates) -> Count:
+    if count is None:
+        return "attention" if rates == "datasheet" else "everything"
+    if count not in COUNTS:
+        raise ConfigError("count", count, f"one of {', '.join(COUNTS)}")
+    if rates != "datasheet" and count != "everything":
+        raise ConfigError("count", count, '"everything" with fitted rates: they price whole operations')
+    return count
+
+
+def _totals(the_plan: Plan, hw: Hardware, features: Array) -> tuple[Array, Array, Array]:
+    """Bytes, FLOPs and seconds of arithmetic of each point."""
+    nbytes = the_plan.total_bytes @ features
+    flops = np.zeros(features.shape[1])
+    compute = np.zeros(features.shape[1])
+    for name, row in the_plan.flops_by_dtype.items():
+        part = row @ features
+        flops += part
+        compute += part / hw.peak_of(name)
+    return nbytes, flops, compute
+
+
+def _peaks(the_plan: Plan, hw: Hardware) -> Array:
+    return np.array([[hw.peak_of(op.dtype)] for op in the_plan.operations])
+
+
+def operation_floor(the_plan: Plan, hw: Hardware, flops: Array, nbytes: Array) -> Array:
+    """Each operation's own floor in seconds, (operations, points)."""
+    floor: Array = step_seconds(flops, nbytes, _peaks(the_plan, hw), hw.bandwidth)
+    return floor
+
+
+def _rates_for(rates: str | Rates, hw: Hardware) -> Rates:
+    from costmodel.rates import Rates, calibrated
+
+    if isinstance(rates, Rates):
+        return rates.for_hardware(hw)
+    known: Mapping[str, Callable[[Hardware], Rates]] = {"datasheet": Rates.datasheet, "calibrated": calibrated}
+    if rates not in known:
+        raise ConfigError("rates", rates, "datasheet, calibrated, or a Rates")
+    return known[rates](hw)
+
+
+def _estimate(
+    the_plan: Plan, formats: Formats, rates: Rates, step: Step, features: Array, host: str | None
+) -> tuple[Array, Array, Array, Array]:
+    """Seconds of each operation (operations, points), and of the step with its band."""
+    points = features.shape[1]
+    column = {feature: row for feature, row in zip(the_plan.features, features, strict=True)}
+    activation, kv = the_plan.matrix("activation_bytes") @ features, the_plan.matrix("kv_bytes") @ features
+    weight, flops = the_plan.matrix("weight_bytes") @ features, the_plan.flops @ features
+    own = np.zeros((len(the_plan.operations), points))
+    low, high = np.zeros(points), np.zeros(points)
+    for i, op in enumerate(the_plan.operations):
+        context = _Context(op, formats, rates, step, column, activation[i] + kv[i] + weight[i], flops[i])
+        own[i] = _TIMES[op.kind](context)
+        below, above = rates.band(_band_name(op), op.dtype)
+        low, high = low + own[i] * below, high + own[i] * above
+    extra = np.ravel(rates.host(host, step.sequences)) if host else 0.0
+    return own, own.sum(axis=0) + extra, low + extra, high + extra
+
+
+@dataclass(frozen=True, eq=False)
+class _Context:
+    """One operation beside all that its rate may need: arrays have one entry a point."""
+
+    op: Operation
+    formats: Formats
+    rates: Rates
+    step: Step
+    features: Mapping[Any, Array]
+    nbytes: Array
+    flops: Array
+
+
+def _matmul_seconds(c: _Context) -> Array:
+    rows_feature, outputs, inputs = c.op.shape
+    rows = c.features[rows_feature]
+    one: Array = c.rates.matmul(np.maximum(rows, 1), outputs, inputs, c.op.dtype, c.op.weights)
+    return np.where(rows > 0, c.op.count * one, 0.0)
+
+
+def _experts_seconds(c: _Context) -> Array:
+    hidden, width, experts, top_k = c.op.shape
+    one: Array = c.rates.moe(np.ravel(c.step.tokens), hidden, width, experts, top_k, c.op.dtype, c.op.weights)
+    return c.op.count * one
+
+
+def _attention_seconds(c: _Context) -> Array:
+    mixer, q_heads, kv_heads = c.op.shape
+    sequences = np.ravel(c.step.sequences_of(c.op.phase)).astype(float)
+    batch = np.maximum(sequences, 1)
+    cached = np.ravel(c.step.reads(mixer.window, mixer.chunk, c.op.phase)) / batch
+    new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
+    if c.op.phase == "decode":
+        one = c.rates.attention_decode(batch, cached + new, q_heads, kv_heads, mixer.head_dim, c.formats.kv)
+    else:
+        pairs = np.ravel(c.step.pairs(mixer.window, mixer.chunk, c.op.phase)) / batch
+        dims = (q_heads, kv_heads, mixer.head_dim)
+        one = c.rates.attention_prefill(batch, np.maximum(new, 1), *dims, c.op.dtype, cached=cached, pairs=pairs)
+    return np.where(sequences > 0, c.op.count * one, 0.0)
+
+
+def _latent_seconds(c: _Context) -> Array:
+    _, heads = c.op.shape
+    sequences = np.ravel(c.step.sequences_of(c.op.phase)).astype(float)
+    batch = np.maximum(sequences, 1)
+    tokens = np.ravel(c.step.tokens_of(c.op.phase)) / batch
+    if c.op.phase == "decode":
+        tokens = tokens + np.ravel(c.step.reads(None, None, c.op.phase)) / batch
+    one = c.rates.mla(c.op.phase, batch, np.maximum(tokens, 1), heads, c.formats.kv)
+    return np.where(sequences > 0, c.op.count * one, 0.0)
+
+
+def _elementwise_seconds(c: _Context) -> Array:
+    seconds: Array = c.rates.elementwise(c.op.shape, c.nbytes)
+    return seconds
+
+
+def _recurrent_seconds(c: _Context) -> Array:
+    # No published kernel times to fit: its state traffic as an elementwise pass, its arithmetic at the peak.
+    streamed: Array = c.rates.elementwise(c.op.count, c.nbytes)
+    return streamed + c.flops / c.rates.hardware.peak_of(c.op.dtype)
+
+
+def _all_reduce_seconds(c: _Context) -> Array:
+    n, bytes_a_token = c.op.shape
+    one: Array = c.rates.all_reduce(np.ravel(c.step.tokens) * bytes_a_token, n)
+    return c.op.count * one
+
+
+_TIMES: Mapping[str, Callable[[_Context], Array]] = {
+    "matmul": _matmul_seconds,
+    "experts": _experts_seconds,
+    "attention": _attention_seconds,
+    "latent": _latent_seconds,
+    "elementwise": _elementwise_seconds,
+    "recurrent": _recurrent_seconds,
+    "all_reduce": _all_reduce_seconds,
+}
+
+_BAND_NAMES = {"latent": "mla", "experts": "moe", "recurrent": "elementwise"}
+
+
+def _band_name(op: Operation) -> str:
+    """The operation under which rates keep its error."""
+    return f"attention_{op.phase}" if op.kind == "attention" else _BAND_NAMES.get(op.kind, op.kind)
+
+
+def _which(memory: Any, compute: Any) -> Any:
+    names = np.where(np.asarray(compute) > np.asarray(memory), "compute", "memory")
+    return names if names.ndim else str(names)
+
+
+def _shaped(values: Array, shape: tuple[int, ...]) -> Any:
+    """An array of the points' shape, or a plain float for one step."""
+    return values.reshape(shape) if shape else float(values[0])
+
+
+def _provenance(model: Model, hw: Hardware, rates: str | Rates) -> tuple[str, tuple[str, ...]]:
+    source = rates if isinstance(rates, str) else rates.kind
+    device = f"{hw.name}: {hw.source or 'figures given by the user'}"
+    what_if = () if hw.base is None else (f"a what-if of {hw.base.name}: its figures were changed by hand",)
+    return source, (f"{model.name}: {model.source or 'sizes given by the user'}", device, *what_if)
+
+
+def _warnings(model: Model, formats: Formats) -> tuple[str, ...]:
+    if model.dtype == "fp32" and formats.weights is None:
+        return (f"{model.name} is stored in float32; it is priced as {formats.wide}, as engines load it.",)
+    return ()
