@@ -31,7 +31,8 @@ class Hardware:
     memory_marketed: bytes on the box (vendors' GB of HBM are read as 10^9 here), None when not known.
     link: bytes a second to its peers, one direction; None when it has no such link or it is not known.
     last_level_cache: bytes of the last-level cache, None when not known.
-    confidence: "A" read in a vendor's text, "B" derived or second hand, "C" preliminary or recalled, "" for a custom one.
+    confidence: "A" read in a vendor's text, "B" derived or second hand, "C" preliminary or recalled, "" for the
+        user's own.
     base: the catalogue device that a what-if derives from; None for the device itself.
 
     Raises
@@ -94,7 +95,7 @@ class Hardware:
         """
         unknown = changes.keys() - {f.name for f in fields(self)}
         if unknown:
-            raise ConfigError("replace", sorted(unknown)[0], "a field of Hardware")
+            raise ConfigError("replace", min(unknown), "a field of Hardware")
         return replace(self, **{"base": self.root, **changes})
 
     def peak_of(self, name: str) -> float:
@@ -133,8 +134,8 @@ def ridge(hw: Hardware, dtype: str = "bf16") -> float:
 @overload
 def hardware() -> list[str]: ...
 @overload
-def hardware(id: str) -> Hardware: ...
-def hardware(id: str | None = None) -> Hardware | list[str]:
+def hardware(hardware_id: str, /) -> Hardware: ...
+def hardware(hardware_id: str | None = None, /) -> Hardware | list[str]:
     """Return the accelerator with this id, or, without one, the ids of the catalogue in its order.
 
     Raises
@@ -142,11 +143,11 @@ def hardware(id: str | None = None) -> Hardware | list[str]:
     UnknownHardware: when no row has the id.
     """
     rows = _catalogue()
-    if id is None:
+    if hardware_id is None:
         return list(rows)
-    if id not in rows:
-        raise UnknownHardware(id, rows)
-    return rows[id]
+    if hardware_id not in rows:
+        raise UnknownHardware(hardware_id, rows)
+    return rows[hardware_id]
 
 
 @cache
@@ -193,6 +194,7 @@ def _positive(key: str, value: object) -> float:
     expected = f"a number above 0 and below {_LARGEST:.0e}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ConfigError(key, value, expected)
-    if not 0 < value < _LARGEST:
+    number = float(value)
+    if not 0 < number < _LARGEST:
         raise ConfigError(key, value, expected)
-    return float(value)
+    return number

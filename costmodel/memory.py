@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,14 +91,16 @@ def memory(
     >>> fit.fits, fit.max_batch
     (True, 56)
     """
-    _check(hw, context, batch, utilization, reserve_bytes, block_size, allocation, attention_parallel)
-    assert hw.memory is not None  # _check has refused a chip without
+    usable = _usable(hw)
+    _check(context=context, batch=batch, utilization=utilization, reserve_bytes=reserve_bytes, block_size=block_size)
+    _check_choice("allocation", allocation, ("windowed", "full"))
+    _check_choice("attention_parallel", attention_parallel, ("tensor", "data"))
     Shard.of(model, tensor_parallel)
     formats = settle(model, hw, precision)
     kv_shard = Shard(1 if attention_parallel == "data" else tensor_parallel)
     if weight_bytes is None:
         weight_bytes = resident_bytes(model, formats, tensor_parallel, attention_parallel)
-    budget = hw.memory * utilization
+    budget = usable * utilization
     pool = budget - weight_bytes - reserve_bytes
     cache = _Cache(model, kv_shard, DTYPES[formats.kv].bytes, block_size, allocation)
     each, wanted = cache.sequence_bytes(context), batch or 1
@@ -106,7 +109,7 @@ def memory(
     groups = tensor_parallel if attention_parallel == "data" else 1
     blocks = _floor(held * blocks_each)
     return Fit(
-        usable_bytes=hw.memory,
+        usable_bytes=usable,
         budget_bytes=budget,
         weight_bytes=weight_bytes,
         reserve_bytes=reserve_bytes,
@@ -139,11 +142,11 @@ def resident_bytes(
         parts += [(matrix, shard) for matrix in (layer.mlp.matrices(model.hidden) if layer.mlp else ())]
         for matrix, on in parts:
             inputs, outputs = on.params(matrix, layer.mixer)
-            each = _resident_weight(model, formats, matrix, stored and matrix.role in layer.quantized, wide)
+            each = _resident_weight(model, formats, matrix, wide, stored=stored and matrix.role in layer.quantized)
             total += count * matrix.stored * inputs * outputs * each
         total += count * layer.other_params * wide
     head, head_stored = model.head_matrix, model.quantization is not None and model.quantization.head
-    head_bytes = 0.0 if model.tied else head.params * _resident_weight(model, formats, head, head_stored, wide)
+    head_bytes = 0.0 if model.tied else head.params * _resident_weight(model, formats, head, wide, stored=head_stored)
     outside = sum(matrix.params for matrix in model.extra_matrices) + model.other_params
     return total + (model.embedding_params * wide + head_bytes) / tensor_parallel + outside * wide
 
@@ -155,10 +158,10 @@ def _resident_wide(model: Model, formats: Formats) -> str:
     return model.dtype if formats.weights is None else formats.wide
 
 
-def _resident_weight(model: Model, formats: Formats, matrix: Matrix, stored: bool, wide: float) -> float:
+def _resident_weight(model: Model, formats: Formats, matrix: Matrix, wide: float, *, stored: bool) -> float:
     """Bytes a weight in memory: narrow where the formats say so, else the wide format's."""
-    name = formats.weight_dtype(model, matrix, stored)
-    return wide if name in FULL_WIDTH else formats.weight_bytes(model, matrix, stored)
+    name = formats.weight_dtype(model, matrix, stored=stored)
+    return wide if name in FULL_WIDTH else formats.weight_bytes(model, matrix, stored=stored)
 
 
 @dataclass(frozen=True)
@@ -212,26 +215,28 @@ def _floor(value: float) -> int:
     return int(min(value * (1 + 1e-12), 2**31))
 
 
-def _check(
-    hw: Hardware,
-    context: float,
-    batch: int | None,
-    utilization: float,
-    reserve_bytes: float,
-    block_size: int,
-    allocation: str,
-    attention_parallel: str,
-) -> None:
-    limits: tuple[tuple[str, object, bool, str], ...] = (
-        ("memory", hw.memory, hw.memory is not None, f"the usable memory of {hw.name}, which is not known: give it"),
-        ("context", context, 1 <= context <= _LONGEST, "tokens, 1 or more"),
-        ("batch", batch, batch is None or 1 <= batch <= _LONGEST, "sequences, 1 or more"),
-        ("utilization", utilization, 0 < utilization <= 1, "a fraction above 0 and up to 1"),
-        ("reserve_bytes", reserve_bytes, 0 <= reserve_bytes < math.inf, "bytes, 0 or more"),
-        ("block_size", block_size, 1 <= block_size <= 1_000_000, "tokens a block, 1 or more"),
-        ("allocation", allocation, allocation in ("windowed", "full"), "windowed or full"),
-        ("attention_parallel", attention_parallel, attention_parallel in ("tensor", "data"), "tensor or data"),
-    )
-    for key, found, good, expected in limits:
-        if not good:
-            raise ConfigError(key, found, expected)
+def _usable(hw: Hardware) -> float:
+    if hw.memory is None:
+        raise ConfigError("memory", None, f"the usable memory of {hw.name}, which is not published: give it")
+    return hw.memory
+
+
+_LIMITS: Mapping[str, tuple[float, float, str]] = {
+    "context": (1, _LONGEST, "tokens, 1 or more"),
+    "batch": (1, _LONGEST, "sequences, 1 or more"),
+    "utilization": (1e-6, 1, "a fraction above 0 and up to 1"),
+    "reserve_bytes": (0, 1e18, "bytes, 0 or more"),
+    "block_size": (1, 1e6, "tokens a block, 1 or more"),
+}
+
+
+def _check(**values: float | None) -> None:
+    for key, value in values.items():
+        low, high, expected = _LIMITS[key]
+        if value is not None and not low <= value <= high:
+            raise ConfigError(key, value, expected)
+
+
+def _check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(key, value, " or ".join(choices))

@@ -567,5 +567,3 @@ def by_mixer(model: Model) -> Mapping[Mixer, int]:
         if layer.mixer:
             counts[layer.mixer] = counts.get(layer.mixer, 0) + count
     return counts
-
-

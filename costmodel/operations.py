@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from costmodel.dtypes import DTYPES
@@ -35,6 +36,8 @@ from costmodel.step import Phase, Step
 Count = Literal["weights", "attention", "everything"]
 COUNTS: tuple[Count, ...] = ("weights", "attention", "everything")
 PHASES: tuple[Phase, ...] = ("prefill", "decode")
+
+_MOST_GPUS = 1024
 
 ACTIVATION_BYTES = 2  # engines keep activations in 16 bits whatever the weights are
 KERNELS_PER_BLOCK = 5  # two norms, rope, activation, residual: DESIGN 3.4
@@ -106,7 +109,8 @@ def latent_flops(mixer: LatentAttention, pairs: Any, cached: Any) -> Any:
 
 def _latent(step: Step, mixer: LatentAttention, phase: Phase) -> Any:
     pairs_each = step.new * step.cached + step.new * (step.new + 1) / 2
-    return step.total(latent_flops(mixer, pairs_each, step.cached), phase)
+    flops: Any = step.total(latent_flops(mixer, pairs_each, step.cached), phase)
+    return flops
 
 
 _RULES: Mapping[str, Callable[..., Any]] = {
@@ -133,6 +137,9 @@ def feature_values(step: Step, features: Sequence[Feature]) -> NDArray[np.float6
 
 
 # ---- operations -----------------------------------------------------------------------------------------------
+
+FORMS = ("flops", "weight_bytes", "kv_bytes", "activation_bytes")
+"""The linear forms of an operation."""
 
 Terms = Mapping[Feature, float]
 """A linear form: the sum of each feature times its coefficient."""
@@ -178,29 +185,41 @@ class Plan:
         """Every feature that some operation depends on."""
         seen: dict[Feature, None] = {ONE: None, TOKENS: None}
         for op in self.operations:
-            for terms in (op.flops, op.weight_bytes, op.kv_bytes, op.activation_bytes):
-                seen.update(dict.fromkeys(terms))
+            for name in FORMS:
+                seen.update(dict.fromkeys(getattr(op, name)))
         return tuple(seen)
 
-    def matrix(self, attribute: str) -> NDArray[np.float64]:
-        """Coefficients of one linear form of every operation, shape (operations, features)."""
+    @cached_property
+    def matrices(self) -> Mapping[str, NDArray[np.float64]]:
+        """Coefficients of each linear form, (operations, features)."""
         column = {feature: i for i, feature in enumerate(self.features)}
-        rows = np.zeros((len(self.operations), len(column)))
-        for row, op in zip(rows, self.operations, strict=True):
-            for feature, coefficient in getattr(op, attribute).items():
-                row[column[feature]] += coefficient
-        return rows
+        tables = {name: np.zeros((len(self.operations), len(column))) for name in FORMS}
+        for name, table in tables.items():
+            for row, op in zip(table, self.operations, strict=True):
+                for feature, coefficient in getattr(op, name).items():
+                    row[column[feature]] += coefficient
+        return tables
 
     @cached_property
+    def name_dtype(self) -> pd.CategoricalDtype:
+        """The operations' names as a pandas type, which is slow to make."""
+        return pd.CategoricalDtype(list(self.names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the operations, each different."""
+        return tuple(op.name for op in self.operations)
+
+    @property
     def flops(self) -> NDArray[np.float64]:
         """FLOPs, (operations, features)."""
-        return self.matrix("flops")
+        return self.matrices["flops"]
 
     @cached_property
     def bytes(self) -> NDArray[np.float64]:
         """Bytes that count at this level, (operations, features)."""
-        counted = self.matrix("weight_bytes") + self.matrix("kv_bytes")
-        return counted + self.matrix("activation_bytes") if self.counts_activations else counted
+        counted = self.matrices["weight_bytes"] + self.matrices["kv_bytes"]
+        return counted + self.matrices["activation_bytes"] if self.counts_activations else counted
 
     @cached_property
     def total_bytes(self) -> NDArray[np.float64]:
@@ -238,8 +257,8 @@ class Shard:
     @classmethod
     def of(cls, model: Model, n: object) -> Shard:
         """Check that ``n`` GPUs can divide the heads of every layer."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= 1024:
-            raise ConfigError("tensor_parallel", n, "a whole number from 1 to 1024")
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= _MOST_GPUS:
+            raise ConfigError("tensor_parallel", n, f"a whole number from 1 to {_MOST_GPUS}")
         for layer, _ in model.distinct_layers:
             if layer.mixer:
                 _check_heads(layer.mixer, int(n))
@@ -298,7 +317,7 @@ class _Builder:
         for layer, layers in self.model.distinct_layers:
             ops += self.layer(layer, layers)
         for matrix in self.model.extra_matrices:
-            ops.append(self.matmul((matrix,), 1, TOKENS, ONE, None, False))
+            ops.append(self.matmul((matrix,), (TOKENS, ONE)))
         ops.append(self.head())
         return _merge(ops)
 
@@ -327,14 +346,28 @@ class _Builder:
         """One operation a role: matrices that read the same input go in one launch."""
         roles = dict.fromkeys(matrix.role for matrix in matrices)
         return [
-            self.matmul(tuple(m for m in matrices if m.role == role), layers, TOKENS, ONE, layer.mixer, role in layer.quantized)
+            self.matmul(
+                tuple(matrix for matrix in matrices if matrix.role == role),
+                (TOKENS, ONE),
+                layers=layers,
+                mixer=layer.mixer,
+                stored=role in layer.quantized,
+            )
             for role in roles
         ]
 
     def matmul(
-        self, matrices: tuple[Matrix, ...], layers: int, rows: Feature, present: Feature, mixer: Mixer | None, stored: bool
+        self,
+        matrices: tuple[Matrix, ...],
+        when: tuple[Feature, Feature],
+        *,
+        layers: int = 1,
+        mixer: Mixer | None = None,
+        stored: bool = False,
     ) -> Operation:
+        """One launch of matrices; ``when``: the rows that go through, and whether any does."""
         model, formats, first = self.model, self.formats, matrices[0]
+        rows, present = when
         parts = [self.shard.params(matrix, mixer) for matrix in matrices]
         params = layers * sum(inputs * outputs for inputs, outputs in parts)
         inputs, outputs = parts[0][0], sum(outputs for _, outputs in parts)
@@ -342,20 +375,20 @@ class _Builder:
             name=_ROLE_NAMES.get(first.role, first.role.replace("_", " ")),
             kind="matmul",
             count=layers,
-            dtype=formats.compute_dtype(model, first, stored),
-            weights=formats.weight_dtype(model, first, stored),
+            dtype=formats.compute_dtype(model, first, stored=stored),
+            weights=formats.weight_dtype(model, first, stored=stored),
             flops={rows: 2.0 * params},
-            weight_bytes={present: params * formats.weight_bytes(model, first, stored)},
+            weight_bytes={present: params * formats.weight_bytes(model, first, stored=stored)},
             activation_bytes={rows: float(layers * ACTIVATION_BYTES * (inputs + outputs))},
             shape=(rows, outputs, inputs),
         )
 
     def head(self) -> Operation:
         # Counting as the post does, every position goes through the head; in truth only those that need logits do.
-        rows, present = (TOKENS, ONE) if self.count == "weights" else (LOGITS, HAS_LOGITS)
+        when = (TOKENS, ONE) if self.count == "weights" else (LOGITS, HAS_LOGITS)
         quantization = self.model.quantization
         stored = quantization is not None and quantization.head
-        return self.matmul((self.model.head_matrix,), 1, rows, present, None, stored)
+        return self.matmul((self.model.head_matrix,), when, stored=stored)
 
     def experts(self, mlp: Experts, layer: Layer, layers: int) -> Operation:
         routed = mlp.routed(self.model.hidden)
@@ -368,11 +401,11 @@ class _Builder:
             name=_ROLE_NAMES["experts"],
             kind="experts",
             count=layers,
-            dtype=formats.compute_dtype(model, first, stored),
-            weights=formats.weight_dtype(model, first, stored),
+            dtype=formats.compute_dtype(model, first, stored=stored),
+            weights=formats.weight_dtype(model, first, stored=stored),
             flops={TOKENS: 2.0 * params * mlp.top_k},
             weight_bytes={
-                distinct_experts(mlp.experts, mlp.top_k): params * formats.weight_bytes(model, first, stored)
+                distinct_experts(mlp.experts, mlp.top_k): params * formats.weight_bytes(model, first, stored=stored)
             },
             activation_bytes={TOKENS: float(traffic)},
             shape=(model.hidden, mlp.width / self.shard.n, mlp.experts, mlp.top_k),
@@ -500,6 +533,7 @@ _MIXERS: Mapping[type, Callable[[_Builder, Any, int], list[Operation]]] = {
     Recurrent: _Builder.recurrent,
 }
 
+
 def _around_mixer(projections: tuple[Matrix, ...]) -> tuple[list[Matrix], list[Matrix]]:
     """The projections before tokens meet, and those after."""
     after = [m for m in projections if m.role == "o"]
@@ -534,8 +568,10 @@ def _merge(operations: Sequence[Operation]) -> list[Operation]:
 def _distinguished(operations: list[Operation]) -> list[Operation]:
     """Give operations that share a name (layers of different widths) their sizes as a suffix."""
     names = [op.name for op in operations]
-    return [replace(op, name=op.name + _size_label(op, i)) if names.count(op.name) > 1 else op
-            for i, op in enumerate(operations)]
+    return [
+        replace(op, name=op.name + _size_label(op, i)) if names.count(op.name) > 1 else op
+        for i, op in enumerate(operations)
+    ]
 
 
 def _size_label(op: Operation, position: int) -> str:
@@ -553,13 +589,9 @@ def _added(group: Sequence[Operation]) -> Operation:
     if len(group) == 1:
         return group[0]
     first = group[0]
-    forms = {
-        name: _sum_terms([getattr(op, name) for op in group])
-        for name in ("flops", "weight_bytes", "kv_bytes", "activation_bytes")
-    }
+    forms: dict[str, Any] = {name: _sum_terms([getattr(op, name) for op in group]) for name in FORMS}
     shape = sum(op.shape for op in group) if first.kind == "elementwise" else first.shape
-    kept = {name: getattr(first, name) for name in ("name", "kind", "dtype", "weights", "phase")}
-    return Operation(**kept, **forms, count=sum(op.count for op in group), shape=shape)
+    return replace(first, count=sum(op.count for op in group), shape=shape, **forms)
 
 
 def _sum_terms(forms: Sequence[Terms]) -> Terms:

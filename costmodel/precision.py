@@ -37,7 +37,9 @@ class Precision:
         if self.kv is not None and self.kv not in KV_DTYPES:
             raise ConfigError("kv dtype", self.kv, f"one of {', '.join(KV_DTYPES)}")
         if self.compute is not None and DTYPES[self.compute].unit is None:
-            raise ConfigError("compute dtype", self.compute, "a format that a unit multiplies; this one is unpacked first")
+            raise ConfigError(
+                "compute dtype", self.compute, "a format that a unit multiplies; this one is unpacked first"
+            )
 
 
 @dataclass(frozen=True)
@@ -56,33 +58,34 @@ class Formats:
     compute: str
     wide: str
 
-    def covers(self, model: Model, matrix: Matrix, stored_quantized: bool) -> bool:
-        """Whether the narrow format applies to this matrix: as the checkpoint says, else every block matrix."""
-        stored = model.quantization
-        if stored is not None and self.weights in (None, stored.dtype):
-            return stored_quantized
+    def covers(self, model: Model, matrix: Matrix, *, stored: bool) -> bool:
+        """Whether the narrow format applies to this matrix: as the checkpoint has it, else every block matrix.
+
+        ``stored``: the checkpoint stores this matrix quantized.
+        """
+        quantization = model.quantization
+        if quantization is not None and self.weights in (None, quantization.dtype):
+            return stored
         return matrix.role not in _KEPT_WIDE
 
-    def weight_dtype(self, model: Model, matrix: Matrix, stored_quantized: bool) -> str:
+    def weight_dtype(self, model: Model, matrix: Matrix, *, stored: bool) -> str:
         """Name of the format that the matrix is read in; float32 checkpoints are priced as the wide format."""
         if self.weights is None:
-            stored = model.quantization
-            return stored.dtype if stored is not None and stored_quantized else self.wide
-        if self.weights in FULL_WIDTH or self.covers(model, matrix, stored_quantized):
+            return model.quantization.dtype if model.quantization is not None and stored else self.wide
+        if self.weights in FULL_WIDTH or self.covers(model, matrix, stored=stored):
             return self.weights
         return self.wide
 
-    def weight_bytes(self, model: Model, matrix: Matrix, stored_quantized: bool) -> float:
+    def weight_bytes(self, model: Model, matrix: Matrix, *, stored: bool) -> float:
         """Bytes that one weight of the matrix takes, scales included."""
-        name = self.weight_dtype(model, matrix, stored_quantized)
-        stored = model.quantization
-        if stored is not None and name == stored.dtype and stored_quantized:
-            return stored.bits_per_weight / 8
+        name, quantization = self.weight_dtype(model, matrix, stored=stored), model.quantization
+        if quantization is not None and stored and name == quantization.dtype:
+            return quantization.bits_per_weight / 8
         return DTYPES[name].bytes
 
-    def compute_dtype(self, model: Model, matrix: Matrix, stored_quantized: bool) -> str:
+    def compute_dtype(self, model: Model, matrix: Matrix, *, stored: bool) -> str:
         """Format in which the matrix is multiplied."""
-        if self.compute in FULL_WIDTH or self.covers(model, matrix, stored_quantized):
+        if self.compute in FULL_WIDTH or self.covers(model, matrix, stored=stored):
             return self.compute
         return self.wide
 
@@ -99,7 +102,9 @@ def settle(model: Model, hw: Hardware, precision: Precision | None = None) -> Fo
     compute = asked.compute or wide
     hw.peak_of(compute)
     hw.peak_of(wide)
-    return Formats(weights=asked.weights, kv=asked.kv or model.kv_dtype or _sixteen_bit_kv(wide), compute=compute, wide=wide)
+    return Formats(
+        weights=asked.weights, kv=asked.kv or model.kv_dtype or _sixteen_bit_kv(wide), compute=compute, wide=wide
+    )
 
 
 def _sixteen_bit(hw: Hardware) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,17 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
+from costmodel.rates import Rates, calibrated
 from costmodel.step import Step
-
-if TYPE_CHECKING:
-    from costmodel.rates import Rates
 
 Array = NDArray[np.float64]
 
+_BOUND = pd.CategoricalDtype(["memory", "compute"])
 
-def step_seconds(flops: Any, nbytes: Any, peak: Any, bandwidth: Any, maximum: Callable[[Any, Any], Any] = np.maximum) -> Any:
+
+def step_seconds(
+    flops: Any, nbytes: Any, peak: Any, bandwidth: Any, maximum: Callable[[Any, Any], Any] = np.maximum
+) -> Any:
     """The floor of a step: it cannot finish before its bytes have arrived, nor before its arithmetic is done.
 
     Plain arithmetic on whatever overloads it: numbers, arrays, or chart expressions (with ``maximum=alt.expr.max``),
@@ -70,7 +72,7 @@ class Cost:
 
     @property
     def bound(self) -> Any:
-        """"memory" or "compute": the side of the floor that the step waits for (memory where they are equal)."""
+        """The side of the floor that the step waits for: "memory" (also where they are equal) or "compute"."""
         return _which(self.memory_seconds, self.compute_seconds)
 
     @property
@@ -86,7 +88,7 @@ class Cost:
         seconds, bound, share. Seconds are each operation's own; for a floor they may sum to more than the step, and
         ``share`` is the share of their sum.
         """
-        return self._bill.table(np.ndim(self.seconds) > 0)
+        return self._bill.table(with_points=np.ndim(self.seconds) > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,27 +100,25 @@ class _Bill:
     hw: Hardware
     seconds: Array | None  # (operations, points) where rates priced each; None: the floor's own maximum
 
-    def table(self, with_points: bool) -> pd.DataFrame:
-        ops = self.plan.operations
-        points = self.features.shape[1]
-        flops, nbytes = self.plan.flops @ self.features, self.plan.bytes @ self.features
-        own = operation_floor(self.plan, self.hw, flops, nbytes)
-        seconds = own if self.seconds is None else self.seconds
-        columns: dict[str, Any] = {"point": np.repeat(np.arange(points), len(ops))} if with_points else {}
-        columns["name"] = pd.Categorical.from_codes(np.tile(np.arange(len(ops)), points), [op.name for op in ops])
-        columns["count"] = np.tile([op.count for op in ops], points)
-        columns["flops"] = flops.T.ravel()
-        for name in ("weight_bytes", "kv_bytes", "activation_bytes"):
-            columns[name] = (self.plan.matrix(name) @ self.features).T.ravel()
-        columns["bytes"] = nbytes.T.ravel()
-        columns["seconds"] = seconds.T.ravel()
-        compute_bound = flops / _peaks(self.plan, self.hw) > nbytes / self.hw.bandwidth
-        columns["bound"] = pd.Categorical.from_codes(compute_bound.T.ravel().astype(int), ["memory", "compute"])
-        columns["share"] = (seconds / seconds.sum(axis=0)).T.ravel()
+    def table(self, *, with_points: bool) -> pd.DataFrame:
+        names, points = self.plan.names, self.features.shape[1]
+        # (points, operations), so that flattening goes point by point without a copy
+        amounts = {name: self.features.T @ self.plan.matrices[name].T for name in self.plan.matrices}
+        nbytes = self.features.T @ self.plan.bytes.T
+        memory, compute = nbytes / self.hw.bandwidth, amounts["flops"] / _peaks(self.plan, self.hw)
+        seconds = np.maximum(memory, compute) if self.seconds is None else self.seconds.T
+        columns: dict[str, Any] = {"point": np.repeat(np.arange(points), len(names))} if with_points else {}
+        columns["name"] = pd.Categorical.from_codes(np.tile(np.arange(len(names)), points), dtype=self.plan.name_dtype)
+        columns["count"] = np.tile([op.count for op in self.plan.operations], points)
+        columns |= {name: amount.ravel() for name, amount in amounts.items()}
+        columns["bytes"] = nbytes.ravel()
+        columns["seconds"] = seconds.ravel()
+        columns["bound"] = pd.Categorical.from_codes((compute > memory).ravel().astype(np.int8), dtype=_BOUND)
+        columns["share"] = (seconds / seconds.sum(axis=1, keepdims=True)).ravel()
         return pd.DataFrame(columns, copy=False)
 
 
-def price(
+def price(  # noqa: PLR0917  # the order is the interface's
     model: Model,
     hw: Hardware,
     step: Step,
@@ -177,7 +177,7 @@ def price(
     return Cost(**shaped, source=source, provenance=lines, warnings=_warnings(model, formats), _bill=bill)
 
 
-def crossing(
+def crossing(  # noqa: PLR0917  # the order is the interface's
     model: Model,
     hw: Hardware,
     context: float = 0,
@@ -253,18 +253,11 @@ def _totals(the_plan: Plan, hw: Hardware, features: Array) -> tuple[Array, Array
 
 
 def _peaks(the_plan: Plan, hw: Hardware) -> Array:
-    return np.array([[hw.peak_of(op.dtype)] for op in the_plan.operations])
-
-
-def operation_floor(the_plan: Plan, hw: Hardware, flops: Array, nbytes: Array) -> Array:
-    """Each operation's own floor in seconds, (operations, points)."""
-    floor: Array = step_seconds(flops, nbytes, _peaks(the_plan, hw), hw.bandwidth)
-    return floor
+    """Peak FLOP/s of each operation's format, (operations,)."""
+    return np.array([hw.peak_of(op.dtype) for op in the_plan.operations])
 
 
 def _rates_for(rates: str | Rates, hw: Hardware) -> Rates:
-    from costmodel.rates import Rates, calibrated
-
     if isinstance(rates, Rates):
         return rates.for_hardware(hw)
     known: Mapping[str, Callable[[Hardware], Rates]] = {"datasheet": Rates.datasheet, "calibrated": calibrated}
@@ -278,13 +271,13 @@ def _estimate(
 ) -> tuple[Array, Array, Array, Array]:
     """Seconds of each operation (operations, points), and of the step with its band."""
     points = features.shape[1]
-    column = {feature: row for feature, row in zip(the_plan.features, features, strict=True)}
-    activation, kv = the_plan.matrix("activation_bytes") @ features, the_plan.matrix("kv_bytes") @ features
-    weight, flops = the_plan.matrix("weight_bytes") @ features, the_plan.flops @ features
+    column = dict(zip(the_plan.features, features, strict=True))
+    amounts = {name: matrix @ features for name, matrix in the_plan.matrices.items()}
+    moved = amounts["weight_bytes"] + amounts["kv_bytes"] + amounts["activation_bytes"]
     own = np.zeros((len(the_plan.operations), points))
     low, high = np.zeros(points), np.zeros(points)
     for i, op in enumerate(the_plan.operations):
-        context = _Context(op, formats, rates, step, column, activation[i] + kv[i] + weight[i], flops[i])
+        context = _Context(op, formats, rates, step, column, moved[i], amounts["flops"][i])
         own[i] = _TIMES[op.kind](context)
         below, above = rates.band(_band_name(op), op.dtype)
         low, high = low + own[i] * below, high + own[i] * above
@@ -340,7 +333,7 @@ def _latent_seconds(c: _Context) -> Array:
     tokens = np.ravel(c.step.tokens_of(c.op.phase)) / batch
     if c.op.phase == "decode":
         tokens = tokens + np.ravel(c.step.reads(None, None, c.op.phase)) / batch
-    one = c.rates.mla(c.op.phase, batch, np.maximum(tokens, 1), heads, c.formats.kv)
+    one: Array = c.rates.mla(c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv)
     return np.where(sequences > 0, c.op.count * one, 0.0)
 
 

@@ -73,8 +73,9 @@ class Step:
     __slots__ = ("_decoding", "_sums", "cached", "count", "logits", "new", "shape")
 
     def __init__(self, new: ArrayLike, cached: ArrayLike = 0, logits: ArrayLike = 1) -> None:
-        new_, cached_, logits_ = np.broadcast_arrays(*(np.atleast_1d(_numbers(k, v)) for k, v in
-                                                       (("new", new), ("cached", cached), ("logits", logits))))  # fmt: skip
+        named = (("new", new), ("cached", cached), ("logits", logits))
+        arrays = [np.atleast_1d(_numbers(name, value)) for name, value in named]
+        new_, cached_, logits_ = np.broadcast_arrays(*arrays)
         if new_.ndim != 1:
             raise ConfigError("new", f"{new_.ndim} dimensions", "a number or a flat list, one entry a sequence")
         decoding = (new_ == 1) & (cached_ > 0)
@@ -112,7 +113,7 @@ class Step:
 
     @classmethod
     def decode(cls, batch: ArrayLike, context: ArrayLike, new: ArrayLike = 1) -> Step:
-        """``batch`` sequences of one new token each over ``context`` cached ones. Arrays broadcast: a sweep is one call.
+        """``batch`` sequences of one new token each over ``context`` cached ones. Arrays broadcast to a sweep.
 
         ``new`` above 1 verifies ``new - 1`` drafts a sequence, each with logits.
         """
