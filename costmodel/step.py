@@ -74,8 +74,7 @@ class Step:
 
     def __init__(self, new: ArrayLike, cached: ArrayLike = 0, logits: ArrayLike = 1) -> None:
         named = (("new", new), ("cached", cached), ("logits", logits))
-        arrays = [np.atleast_1d(_numbers(name, value)) for name, value in named]
-        new_, cached_, logits_ = np.broadcast_arrays(*arrays)
+        new_, cached_, logits_ = _broadcast([np.atleast_1d(_numbers(name, value)) for name, value in named])
         if new_.ndim != 1:
             raise ConfigError("new", f"{new_.ndim} dimensions", "a number or a flat list, one entry a sequence")
         decoding = (new_ == 1) & (cached_ > 0)
@@ -97,7 +96,7 @@ class Step:
     def _groups(cls, *groups: tuple[str, ArrayLike, ArrayLike, ArrayLike, ArrayLike]) -> Step:
         """Build a sweep from groups of equal sequences: (phase, count, new, cached, logits a sequence) each."""
         names = ("count", "new", "cached", "logits")
-        flat = np.broadcast_arrays(*(_numbers(n, v) for _, *group in groups for n, v in zip(names, group, strict=True)))
+        flat = _broadcast([_numbers(n, v) for _, *group in groups for n, v in zip(names, group, strict=True)])
         count, new, cached, logits = (np.stack(flat[i::4]) for i in range(4))
         step = object.__new__(cls)
         step._fill(new, cached, count, logits, np.array([phase == "decode" for phase, *_ in groups]))
@@ -184,6 +183,14 @@ class Step:
     def reads(self, window: int | None = None, chunk: int | None = None, phase: Phase | None = None) -> Any:
         """Cached tokens read, summed over the sequences: no two share a cache."""
         return self._sum("reads", lambda: cached_reads(self.cached, window, chunk), phase, window, chunk)
+
+
+def _broadcast(arrays: list[Array]) -> tuple[Array, ...]:
+    try:
+        return tuple(np.broadcast_arrays(*arrays))
+    except ValueError:
+        found = " and ".join(dict.fromkeys(str(array.shape) for array in arrays))
+        raise ConfigError("step", f"arrays of shapes {found}", "shapes that broadcast") from None
 
 
 def _numbers(key: str, value: ArrayLike) -> Array:
