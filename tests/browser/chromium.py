@@ -1,7 +1,7 @@
 """Find a Chrome or Chromium for the browser tests, and get one where that is possible.
 
 As a script, which `make test` runs: where none is found it installs Debian's package if it may, else it says how to get
-one and fails.
+one and fails. The same goes for the one library that Playwright's driver needs and a bare Debian lacks.
 """
 
 import os
@@ -14,7 +14,8 @@ from pathlib import Path
 VARIABLE = "STEPCOST_BROWSER"
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC_APPLICATIONS = ("Google Chrome", "Chromium", "Google Chrome for Testing")
-DEBIAN_PACKAGES = ("chromium", "fonts-liberation")
+BROWSER_PACKAGES = ("chromium", "fonts-liberation")
+DRIVER_PACKAGES = ("libatomic1",)
 ADVICE = f"""\
 The browser tests need Chrome or Chromium, and none was found. Get one, then run `make test` again:
   Debian     apt-get update && apt-get install chromium    (as root; `make test` run as root does it by itself)
@@ -62,20 +63,40 @@ def _may_install() -> bool:
     return debian and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def _install() -> None:
+def _install(packages: list[str]) -> None:
+    print(f"Installing Debian's {' '.join(packages)} for the browser tests (a minute, once) ...", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", *DEBIAN_PACKAGES]):
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
         subprocess.run(["apt-get", "--quiet=2", *command], check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
+def _is_found() -> bool:
+    try:
+        return bool(find())
+    except NoBrowserError:
+        return False
+
+
+def _driver_complaint() -> str:
+    """Empty where Playwright's driver, which steers the browser, starts; else what it says."""
+    trial = subprocess.run(
+        [sys.executable, "-m", "playwright", "--version"], check=False, capture_output=True, text=True
+    )
+    return f"Playwright's driver does not start: {trial.stderr.strip()}" if trial.returncode else ""
+
+
 def main() -> str:
-    """Path of a browser, installed first where it is missing and this is Debian and we are root."""
-    if VARIABLE not in os.environ and _may_install():
-        try:
-            return find()
-        except NoBrowserError:
-            print("Installing Debian's chromium for the browser tests (a minute, once) ...", flush=True)
-            _install()
+    """Path of a browser that can be steered; what is missing is installed first, on Debian as root."""
+    missing: list[str] = []
+    if not _is_found() and VARIABLE not in os.environ:
+        missing += BROWSER_PACKAGES
+    if complaint := _driver_complaint():
+        missing += DRIVER_PACKAGES
+    if missing and _may_install():
+        _install(missing)
+        complaint = _driver_complaint()
+    if complaint:
+        raise NoBrowserError(complaint)
     return find()
 
 
