@@ -1,0 +1,12 @@
+"""The dashboard: the pages there are, the sidebar they share, and the one that is looked at."""
+
+import streamlit as st
+
+from pages.parts import shell
+
+st.set_page_config(page_title="Stepcost", page_icon="assets/icon.svg", layout="wide")
+shell.run(
+    [
+        st.Page("pages/roofline/page.py", title="Roofline", url_path="roofline", default=True),
+    ]
+)

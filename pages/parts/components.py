@@ -1,0 +1,242 @@
+"""Pieces of a page, from top to bottom: badge, headline, figures, derivation, table, questions.
+
+Text is made of parts: a plain string, or ``Ink(text, meaning)`` for words in one of the five colours. All of it is
+escaped here, so a name with HTML in it is shown as it is written; only ``Html`` passes as markup.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import state
+from pages.parts.format import Quantity
+from pages.parts.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Ink:
+    """Words in the colour of a meaning ("" for plain ink); ``strong`` for the numbers of a headline."""
+
+    text: object
+    meaning: str = ""
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Html:
+    """Markup that the code wrote itself, never text from a user or a catalogue."""
+
+    markup: str
+
+
+Part = str | Quantity | Ink | Html
+Text = Part | Sequence[Part]
+
+
+def markup(text: Text) -> str:
+    """HTML of a text, escaped."""
+    if isinstance(text, (str, Quantity)):
+        return html.escape(str(text))
+    if isinstance(text, Html):
+        return text.markup
+    if isinstance(text, Ink):
+        tag = "b" if text.strong else "span"
+        return f'<{tag} class="{html.escape(text.meaning)}">{html.escape(str(text.text))}</{tag}>'
+    return "".join(markup(part) for part in text)
+
+
+def plain(text: Text) -> str:
+    """The words of a text alone, for alt texts and copying."""
+    if isinstance(text, (str, Quantity)):
+        return str(text)
+    if isinstance(text, Ink):
+        return str(text.text)
+    return "" if isinstance(text, Html) else "".join(plain(part) for part in text)
+
+
+def caption(text: Text) -> None:
+    """A muted word above a group of controls."""
+    st.html(f'<div class="sc sc-caption muted">{markup(text)}</div>')
+
+
+def note(text: Text) -> None:
+    """A muted sentence."""
+    st.html(f'<p class="sc sc-note">{markup(text)}</p>')
+
+
+def complaint(text: Text) -> None:
+    """One sentence about what is wrong and what to change."""
+    st.html(f'<div class="sc sc-notice" role="alert"><p>{markup(text)}</p></div>')
+
+
+def section(title: str, text: Text = "") -> None:
+    """A heading, and the sentence that says what follows."""
+    below = f'<p class="sc sc-note">{markup(text)}</p>' if text else ""
+    st.html(f'<h2 class="sc sc-section">{markup(title)}</h2>{below}')
+
+
+_BADGES = {
+    "datasheet": ("○", "a floor, nothing measured"),
+    "calibrated": ("◐", "an estimate, fitted to published measurements"),
+    "live": ("●", "measured on this machine"),
+}
+
+
+def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
+    """How a page opens: notices, the badge of the source that speaks, and the sentence of numbers."""
+    for sentence in state.notices():
+        complaint(sentence)
+    sign, what = _BADGES[scenario.source]
+    badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
+    line = f"<span>{markup(context or what)}</span><span>·</span><span>{markup(scenario.label)}</span>"
+    st.html(
+        f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>'
+    )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A key number: what it is, the number, and its meaning."""
+
+    name: Text
+    value: Quantity | str
+    meaning: str = ""
+
+
+def figures(row: Iterable[Figure]) -> None:
+    """Key numbers in a row under an ink rule."""
+    st.html(f'<dl class="sc sc-figures">{"".join(_figure(figure) for figure in row)}</dl>')
+
+
+def _figure(figure: Figure) -> str:
+    value = figure.value if isinstance(figure.value, Quantity) else Quantity(figure.value, "")
+    unit = f" <small>{html.escape(value.unit)}</small>" if value.unit else ""
+    number = f'<dd class="{figure.meaning}">{html.escape(value.value)}{unit}</dd>'
+    return f"<div><dt>{markup(figure.name)}</dt>{number}</div>"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a derivation: name, expression with the values put in, result. ``gap`` opens a new group."""
+
+    name: str
+    expression: Text
+    result: Text
+    gap: bool = False
+
+
+def derivation(lines: Sequence[Line], *, key: str, title: str = "Show the arithmetic") -> None:
+    """The arithmetic behind the page's numbers, folded away, as text that can be selected and copied."""
+    with st.expander(title, key=key):
+        rows = "".join(_line(line) for line in lines)
+        st.html(f'<div class="sc sc-sums">{rows}</div>')
+        copy_button("\n".join(f"{plain(n.name)}: {plain(n.expression)} = {plain(n.result)}" for n in lines), key=f"{key}_copy")
+
+
+def _line(line: Line) -> str:
+    gap = '<div class="gap"></div>' if line.gap else ""
+    return (
+        f'{gap}<div class="name">{markup(line.name)}</div><div class="expression">{markup(line.expression)}</div>'
+        f'<div class="eq">=</div><div class="result">{markup(line.result)}</div>'
+    )
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, the cell's text for a row, and how it is set."""
+
+    name: str
+    cell: Callable[[Any], Text]
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings, with the totals set apart."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    totals: Sequence[Any] = field(default_factory=tuple)
+
+    def draw(self) -> None:
+        """Put the table into the page; it scrolls by itself where the page is too narrow."""
+        head = "".join(f"<th{_left(c)}>{markup(c.name)}</th>" for c in self.columns)
+        body, total = (
+            "".join(f"<tr>{''.join(f'<td{_left(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>" for row in rows)
+            for rows in (self.rows, self.totals)
+        )
+        st.html(
+            f'<div class="sc sc-scroll"><table class="sc-table"><thead><tr>{head}</tr></thead>'
+            f'<tbody>{body}</tbody><tbody class="total">{total}</tbody></table></div>'
+        )
+
+
+def _left(column: Column) -> str:
+    return ' class="left"' if column.left else ""
+
+
+def share_bar(share: float, meaning: str) -> Html:
+    """A bar as long as a share of one, in the colour of a meaning."""
+    return Html(f'<span class="sc-bar {meaning}"><i style="width:{100 * min(max(share, 0), 1):.1f}%"></i></span>')
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to think about; its answer sets controls, so that the page shows it."""
+
+    text: str
+    answer: str
+    controls: dict[str, Any]
+
+
+def questions(asked: Sequence[Question], *, key: str) -> None:
+    """End a page with questions, each with a button that sets the controls to its answer."""
+    section("Try it")
+    for number, question in enumerate(asked):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_{number}"):
+            st.html(f'<p class="sc sc-question">{markup(question.text)}</p>')
+            st.button(
+                question.answer,
+                key=f"{key}_{number}_set",
+                on_click=state.put,
+                kwargs=question.controls,
+            )
+
+
+_copy = st.components.v2.component(
+    "copy_text",
+    html="<button type='button'><span aria-live='polite'>Copy</span></button>",
+    css="""
+button {font: inherit; font-size: .875rem; color: var(--st-text-color); background: transparent; cursor: pointer;
+  border: 1px solid var(--st-border-color); border-radius: 4px; padding: .25rem .7rem;}
+button:hover {border-color: var(--st-text-color);}
+""",
+    js="""
+export default function ({ data, parentElement }) {
+  const button = parentElement.querySelector("button"), label = parentElement.querySelector("span");
+  const fallback = () => {                    // a page served without https has no clipboard of its own
+    const area = document.createElement("textarea");
+    area.value = data.text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  };
+  button.onclick = async () => {
+    try { await navigator.clipboard.writeText(data.text); } catch { fallback(); }
+    label.textContent = "Copied";
+    setTimeout(() => { label.textContent = "Copy"; }, 1500);
+  };
+}
+""",
+)
+
+
+def copy_button(text: str, *, key: str) -> None:
+    """A button that copies ``text``."""
+    _copy(key=key, data={"text": text}, width="content")

@@ -1,0 +1,159 @@
+"""Numbers as people read them: three significant digits, a unit that switches by itself, a no-break space between.
+
+Each ladder of units serves Python (``seconds(3.558e-4)``) and, as a Vega expression, the labels that move inside a
+chart while a hand drags (``vega(SECONDS, "datum.s")``). A test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
+
+NBSP = "\u00a0"
+Ladder = tuple[tuple[float, str], ...]
+
+SECONDS: Ladder = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (3600.0, "h"), (86400.0, "d"))
+BYTES: Ladder = ((1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB"))
+BINARY_BYTES: Ladder = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
+FLOP: Ladder = tuple((10.0 ** (3 * i), f"{prefix}FLOP") for i, prefix in enumerate(("", "k", "M", "G", "T", "P", "E")))
+FLOP_RATE: Ladder = tuple((scale, f"{unit}/s") for scale, unit in FLOP)
+BYTE_RATE: Ladder = tuple((scale, f"{unit}/s") for scale, unit in BYTES)
+PARAMETERS: Ladder = ((1.0, ""), (1e6, "M"), (1e9, "B"), (1e12, "T"))
+
+
+class Quantity(NamedTuple):
+    """A number and its unit, apart, so that a page may set the unit smaller; ``str`` joins them."""
+
+    value: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.value}{NBSP}{self.unit}" if self.unit else self.value
+
+
+def significant(value: float, digits: int = 3, *, trim: bool = False) -> str:
+    """Round to ``digits`` significant digits, halves away from zero, with thousands separators.
+
+    ``trim`` drops zeros after the point: what a datasheet says ("2 TB/s"), not what was computed ("2.00 ms").
+
+    >>> significant(355.8), significant(1.1919), significant(0.0), significant(2.0, trim=True), significant(123456.0)
+    ('356', '1.19', '0', '2', '123,000')
+    """
+    if not math.isfinite(value) or value == 0:
+        return _not_a_number(value)
+    exact = Decimal(float(value))
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_HALF_UP)
+    decimals = max(0, digits - 1 - rounded.adjusted())
+    text = f"{rounded:,.{decimals}f}".replace("-", "−")
+    return text.rstrip("0").rstrip(".") if trim and decimals else text
+
+
+def quantity(value: float, ladder: Ladder, digits: int = 3, *, trim: bool = False) -> Quantity:
+    """Choose the unit in which the rounded number is at least 1 (the smallest unit for anything below).
+
+    >>> str(quantity(9.9996e-4, SECONDS)).replace(NBSP, " "), str(quantity(2**30, BYTES)).replace(NBSP, " ")
+    ('1.00 ms', '1.07 GB')
+    """
+    if not math.isfinite(value) or value == 0:
+        return Quantity(_not_a_number(value), ladder[_home(ladder)][1])
+    scale, unit = ladder[0]
+    for next_scale, next_unit in ladder[1:]:
+        if abs(value) < next_scale * _almost_one(digits):
+            break
+        scale, unit = next_scale, next_unit
+    return Quantity(significant(value / scale, digits, trim=trim), unit)
+
+
+def seconds(value: float, digits: int = 3) -> Quantity:
+    """A time: ns, µs, ms, s, h, d."""
+    return quantity(value, SECONDS, digits)
+
+
+def gigabytes(value: float, digits: int = 3) -> Quantity:
+    """Bytes in powers of ten: traffic, weights."""
+    return quantity(value, BYTES, digits)
+
+
+def gibibytes(value: float, digits: int = 3) -> Quantity:
+    """Bytes in powers of two: what memory holds."""
+    return quantity(value, BINARY_BYTES, digits)
+
+
+def flop(value: float, digits: int = 3) -> Quantity:
+    """An amount of arithmetic."""
+    return quantity(value, FLOP, digits)
+
+
+def flop_rate(value: float, digits: int = 4) -> Quantity:
+    """A peak or an achieved rate: "989 TFLOP/s"."""
+    return quantity(value, FLOP_RATE, digits, trim=True)
+
+
+def byte_rate(value: float, digits: int = 4) -> Quantity:
+    """A bandwidth: "3.35 TB/s"."""
+    return quantity(value, BYTE_RATE, digits, trim=True)
+
+
+def parameters(value: float, digits: int = 4) -> Quantity:
+    """A count of parameters: "15.73 M", "8.03 B"."""
+    return quantity(value, PARAMETERS, digits, trim=True)
+
+
+def count(value: float) -> str:
+    """A whole number with thousands separators.
+
+    >>> count(595984384), count(295.24)
+    ('595,984,384', '295')
+    """
+    return f"{round(value):,}" if math.isfinite(value) else _not_a_number(value)
+
+
+def tokens(value: float) -> Quantity:
+    """A count of tokens, to the token below ten thousand and to four digits above."""
+    return Quantity(count(value) if value < 1e4 else significant(value, 4), "token" if round(value) == 1 else "tokens")  # noqa: PLR2004
+
+
+def times(value: float) -> str:
+    """A factor: "1.43×"."""
+    return f"{significant(value)}×"
+
+
+def percent(share: float) -> Quantity:
+    """A share of one, with as many decimals as it takes not to claim 0 or 100.
+
+    >>> percent(0.99662).value, percent(0.999996).value, percent(1.0).value, percent(0.0).value
+    ('99.7', '99.9996', '100', '0')
+    """
+    if share in {0, 1} or not math.isfinite(share):
+        return Quantity(count(100 * share), "%")
+    for decimals in (1, 2, 3, 4):
+        text = f"{100 * share:.{decimals}f}"
+        if 0 < float(text) < 100:  # noqa: PLR2004
+            return Quantity(text, "%")
+    return Quantity("> 99.9999" if share > 0.5 else "< 0.0001", "%")  # noqa: PLR2004
+
+
+def vega(ladder: Ladder, expression: str, digits: int = 3, *, trim: bool = False) -> str:
+    """Return the Vega expression that writes ``expression`` as ``str(quantity(...))`` would."""
+    pattern = f",.{digits}{'~' if trim else ''}r"
+    text = ""
+    for (scale, unit), following in zip(ladder, [*ladder[1:], None], strict=True):
+        written = f"format(({expression})/{scale!r},'{pattern}')+'{NBSP}{unit}'"
+        text += f"({written})" if following is None else f"({expression})<{following[0] * _almost_one(digits)!r}?({written}):"
+    return f"({text})"
+
+
+def _almost_one(digits: int) -> float:
+    """The smallest number that rounds to 1.00 in its own unit, so that 999.6 µs is written 1.00 ms."""
+    return 1 - 0.5 * 10.0**-digits
+
+
+def _home(ladder: Ladder) -> int:
+    return next((i for i, (scale, _) in enumerate(ladder) if scale == 1.0), 0)
+
+
+def _not_a_number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return "0" if value == 0 else ("∞" if value > 0 else "−∞")

@@ -1,0 +1,261 @@
+"""The state of every page is its URL: one table of controls, read before the widgets, written after them.
+
+A control is one row of ``CONTROLS``. ``restore`` reads the URL at the first run of a session (and when the browser goes
+back or forward), puts what is valid into ``st.session_state`` and keeps a notice for what is not; ``publish`` writes
+what differs from its default. Sliders are bound to the URL by Streamlit itself, which replaces the address instead of
+adding to the history at each move; everything else carries an id that Streamlit's own binding would not write.
+
+To add a control: a row here, and a widget with the same key (see ``controls.slider``, ``controls.choice``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+import costmodel as cm
+from costmodel.dtypes import DTYPES, KV_DTYPES
+from pages.parts import codec
+
+CUSTOM = "custom"
+DTYPE_NAMES = tuple(DTYPES)
+
+
+class Control(Protocol):
+    """What the table holds: a key (of the widget and of the URL), a default, and the two directions of text."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def bound(self) -> bool:
+        """A slider of Streamlit's that keeps the URL itself."""
+
+    def parse(self, text: str) -> Any: ...
+    def write(self, value: Any) -> str: ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several ids; ``default`` None means "what the model or the chip asks for" and is never written."""
+
+    key: str
+    default: str | None
+    options: Callable[[], Sequence[str]]
+    bound: bool = False
+
+    def parse(self, text: str) -> str:
+        if text not in self.options():
+            raise cm.ConfigError(self.key, text, self._expected())
+        return text
+
+    def write(self, value: str) -> str:
+        return value
+
+    def _expected(self) -> str:
+        options = self.options()
+        few = len(options) <= 12  # noqa: PLR2004
+        return f"one of {', '.join(options)}" if few else f"one of {len(options)} known ids, such as {options[0]}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A slider. With a ``grid``, it moves over those values, and over any other that a link asked for."""
+
+    key: str
+    default: float
+    low: float
+    high: float
+    grid: tuple[int, ...] = ()
+    step: float = 1
+    bound: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers will do."""
+        return isinstance(self.default, int)
+
+    def parse(self, text: str) -> float:
+        kind = "a whole number" if self.whole else "a number"
+        error = cm.ConfigError(self.key, text, f"{kind} from {self.low:,} to {self.high:,}")
+        try:
+            value = float(text)
+        except ValueError:
+            raise error from None
+        if not (math.isfinite(value) and self.low <= value <= self.high) or (self.whole and value != round(value)):
+            raise error
+        return int(value) if self.whole else value
+
+    def write(self, value: float) -> str:
+        return f"{value:g}" if not self.whole else str(int(value))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A value of many parts, carried as one text; ``check`` raises ``ConfigError`` for what it cannot be."""
+
+    key: str
+    check: Callable[[str], object]
+    default: str = ""
+    bound: bool = False
+
+    def parse(self, text: str) -> str:
+        self.check(text)
+        return text
+
+    def write(self, value: str) -> str:
+        return value
+
+
+def geometric(*, high: int, extra: Sequence[int] = (), per_octave: int = 4) -> tuple[int, ...]:
+    """Whole numbers from 1 to ``high`` whose steps grow with them: even on the logarithmic axes of the charts.
+
+    >>> geometric(high=40, extra=[30])
+    (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 30, 32, 40)
+    """
+    values = {1, high, *extra}
+    octave = 1
+    while octave <= high:
+        step = max(1, octave // per_octave)
+        values.update(range(octave, min(2 * octave, high + 1), step))
+        octave *= 2
+    return tuple(sorted(v for v in values if v <= high))
+
+
+def _model_config(text: str) -> object:
+    return cm.Model.from_config(codec.unpack(text))
+
+
+def _with_custom(ids: Callable[[], list[str]]) -> Callable[[], list[str]]:
+    return lambda: [*ids(), CUSTOM]
+
+
+CONTROLS: dict[str, Control] = {
+    control.key: control
+    for control in (
+        Choice("model", "qwen3-0.6b", _with_custom(lambda: cm.model())),
+        Choice("hardware", "h100-sxm", _with_custom(lambda: cm.hardware())),
+        Packed("model_config", _model_config),
+        Packed("accelerator", codec.unpack_hardware),
+        Choice("weights", None, lambda: DTYPE_NAMES),
+        Choice("kv", None, lambda: KV_DTYPES),
+        Choice("compute", None, lambda: DTYPE_NAMES),
+        Choice("tensor_parallel", "1", lambda: [str(2**i) for i in range(7)]),
+        Number("bandwidth_x", 1.0, 0.25, 4.0, step=0.05),
+        Number("compute_x", 1.0, 0.25, 4.0, step=0.05),
+        Number("memory_x", 1.0, 0.25, 4.0, step=0.05),
+        Choice("rates", "datasheet", lambda: ("datasheet", "calibrated", "live")),
+        Choice("count", "weights", lambda: ("weights", "attention")),
+        Number("batch", 1, 1, 1024, grid=geometric(high=1024, extra=[100, 200, 300, 400, 500, 1000])),
+        Number("prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])),
+        Number("context", 2048, 1, 131072, grid=geometric(high=131072, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])),
+    )
+}
+
+_RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
+
+
+def value(key: str) -> Any:
+    """Current value of a control, whether or not its widget is on this page."""
+    found = st.session_state.get(key)
+    return CONTROLS[key].default if found is None else found
+
+
+def put(**values: Any) -> None:
+    """Set controls from code (a question's answer, a chart that was dragged): in a callback, or before the widgets."""
+    for key, new in values.items():
+        _offer(CONTROLS[key], new)
+        st.session_state[key] = new
+
+
+def options(control: Number) -> tuple[int, ...]:
+    """The stops of a slider over a grid, with those that links and code of this session asked for beside it."""
+    return tuple(sorted({*control.grid, *st.session_state.get(_OFFERED, {}).get(control.key, ())}))
+
+
+@dataclass
+class Restored:
+    """What a URL says: valid values, and a sentence for each that is not."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    notices: dict[str, str] = field(default_factory=dict)
+
+
+def read(query: Mapping[str, str]) -> Restored:
+    """Read a URL's parameters; those of no control are left alone."""
+    restored = Restored()
+    for key, text in query.items():
+        if key not in CONTROLS:
+            continue
+        try:
+            restored.values[key] = CONTROLS[key].parse(text)
+        except ValueError as error:
+            restored.notices[key] = f"In the link, {error}. The default is used instead."
+    return restored
+
+
+def restore() -> None:
+    """Take over the URL when it is the authority: at the first run of a session, and on back or forward."""
+    st.session_state[_DRAWN], st.session_state[_SAID] = set(), []
+    travelled = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+    if st.session_state.get(_RESTORED) and not travelled:
+        return
+    st.session_state[_RESTORED] = True
+    restored = read(st.query_params.to_dict())
+    st.session_state[_NOTICES] = restored.notices
+    for key, control in CONTROLS.items():
+        if key in restored.values:
+            put(**{key: restored.values[key]})
+        elif travelled and not control.bound:
+            st.session_state[key] = control.default
+
+
+def drawn(key: str) -> None:
+    """Remember that the bound widget of this control is on the page: until the next run Streamlit writes its URL."""
+    st.session_state[_DRAWN].add(key)
+
+
+def publish() -> None:
+    """Write what differs from its default into the URL; call it once, after all widgets."""
+    changed = {}
+    for key, control in CONTROLS.items():
+        if key in st.session_state[_DRAWN]:
+            continue
+        current = value(key)
+        text = None if current == control.default else control.write(current)
+        if text is None and key in st.query_params:
+            del st.query_params[key]
+        elif text is not None and st.query_params.get(key) != text:
+            changed[key] = text
+    if changed:
+        st.query_params.update(changed)
+
+
+def notice(key: str, sentence: str) -> None:
+    """Say that a control's value could not be used, and go back to its default; only before its widget."""
+    st.session_state.setdefault(_NOTICES, {})[key] = sentence
+    st.session_state[key] = CONTROLS[key].default
+
+
+def say(sentence: str) -> None:
+    """Say something about this run only."""
+    st.session_state[_SAID].append(sentence)
+
+
+def notices() -> list[str]:
+    """What was said in this run, and of values that could not be used, as long as their controls are not moved."""
+    kept = {k: s for k, s in st.session_state.get(_NOTICES, {}).items() if value(k) == CONTROLS[k].default}
+    st.session_state[_NOTICES] = kept
+    return [*kept.values(), *st.session_state[_SAID]]
+
+
+def _offer(control: Control, new: Any) -> None:
+    """Make sure that a slider over a grid has a stop at ``new``."""
+    if isinstance(control, Number) and control.grid:
+        st.session_state.setdefault(_OFFERED, {}).setdefault(control.key, set()).add(new)

@@ -1,0 +1,132 @@
+"""The look, said once: the five meanings, their colours in prose, and the configuration of every chart.
+
+In charts a colour is a *name*. Every chart uses one nominal scale over ``MEANINGS``; Streamlit fills it in the browser
+from ``chartCategoricalColors`` of the theme, so that a switch between light and dark needs no rerun. In prose the same
+names are CSS variables on ``.stApp``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import streamlit as st
+
+Meaning = Literal[
+    "memory", "compute", "prefill", "decode", "cached", "ink", "muted", "paper", "rule", "prefill text", "decode text"
+]
+MEANINGS: tuple[Meaning, ...] = (
+    "memory", "compute", "prefill", "decode", "cached", "ink", "muted", "paper", "rule", "prefill text", "decode text",
+)  # fmt: skip
+
+WIDTH = 1180  # px of content at most
+FONT = '"Source Sans", sans-serif'  # Streamlit's own, bundled
+
+# Texts are a little darker (lighter on dark paper) than fills where a fill alone would be too faint to read.
+PROSE: dict[str, tuple[str, str]] = {  # name: (light, dark)
+    "memory": ("#3A5BB0", "#8FAEF6"),
+    "compute": ("#A8410F", "#F08A52"),
+    "prefill": ("#8A6100", "#FAC63E"),
+    "decode": ("#067A6D", "#80E5D7"),
+    "cached": ("#646B73", "#9AA1A9"),
+    "muted": ("#646B73", "#9AA1A9"),
+    "ink": ("#1F2226", "#E9E7E2"),
+    "rule": ("#DEDBD3", "#33383E"),
+    "paper": ("#FDFCFA", "#15171A"),
+}
+FILLS: dict[str, tuple[str, str]] = {
+    "memory": ("#3A5BB0", "#7599F1"),
+    "compute": ("#B0451A", "#E07033"),
+    "prefill": ("#EBB02A", "#FAC63E"),
+    "decode": ("#0AA392", "#80E5D7"),
+    "cached": ("#C4C9CE", "#4F565C"),
+}
+
+CHART_CONFIG: dict[str, Any] = {
+    "autosize": {"type": "fit-x", "contains": "padding"},
+    "view": {"stroke": None},
+    "legend": {"disable": True},
+    "axis": {
+        "grid": False,
+        "labelFontSize": 13,
+        "titleFontSize": 13,
+        "titleFontWeight": "normal",
+        "labelFontWeight": "normal",
+        "labelPadding": 6,
+        "titlePadding": 10,
+        "domainWidth": 1,
+        "tickWidth": 1,
+        "tickSize": 5,
+    },
+    "text": {"fontSize": 14},
+    "line": {"strokeCap": "round", "strokeJoin": "round"},
+}
+
+
+def apply() -> None:
+    """Put the style sheet of the app into the page; call it once a run, before anything is drawn."""
+    st.html(f"<style>{_VARIABLES}{_SHEET}</style>")
+
+
+_VARIABLES = (
+    ".stApp{"
+    + "".join(f"--{name}:light-dark({light},{dark});" for name, (light, dark) in PROSE.items())
+    + "".join(f"--{name}-fill:light-dark({light},{dark});" for name, (light, dark) in FILLS.items())
+    + "}"
+)
+
+_SHEET = f"""
+.stMainBlockContainer {{max-width: calc({WIDTH}px + 4.8rem); padding: 4.2rem 2.4rem 5rem;}}
+.stSidebar [data-testid=stSidebarUserContent] {{padding-top: .5rem;}}
+.sc {{color: var(--ink);}}
+.sc b, .sc strong {{font-weight: 600;}}
+.memory {{color: var(--memory);}} .compute {{color: var(--compute);}} .prefill {{color: var(--prefill);}}
+.decode {{color: var(--decode);}} .cached, .muted {{color: var(--muted);}} .ink {{color: var(--ink);}}
+.sc-context {{display: flex; flex-wrap: wrap; gap: .15rem .65rem; align-items: center; font-size: .875rem;
+  color: var(--muted);}}
+.sc-badge {{border: 1px solid var(--ink); border-radius: 4px; color: var(--ink); padding: .05rem .45rem;
+  white-space: nowrap;}}
+.sc-headline {{font-family: "Source Serif", serif; font-size: 1.75rem; line-height: 1.25; text-wrap: pretty;
+  margin: .1rem 0 .2rem; overflow-wrap: anywhere;}}
+.sc-headline b {{font-weight: 600; white-space: nowrap;}}
+.sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
+.sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
+.sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
+  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem; margin: .4rem 0;}}
+.sc-figures dt {{color: var(--muted); font-size: .8125rem;}}
+.sc-figures dd {{margin: .15rem 0 0; font-size: 1.45rem; line-height: 1.2; white-space: nowrap;}}
+.sc-figures small {{font-size: .8125rem; color: var(--muted);}}
+.sc-sums {{display: grid; grid-template-columns: max-content minmax(0, 1fr) auto minmax(max-content, 16rem);
+  gap: .35rem 1.4rem; font-size: .9375rem; align-items: baseline;}}
+.sc-sums .name, .sc-sums .eq {{color: var(--muted);}}
+.sc-sums .gap {{grid-column: 1 / -1; height: .35rem;}}
+.sc-sums .result {{overflow-wrap: anywhere;}}
+.sc-scroll {{overflow-x: auto;}}
+.sc-table {{border-collapse: collapse; width: 100%; font-size: .9375rem; font-variant-numeric: tabular-nums;
+  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--ink);}}
+.sc-table th {{color: var(--muted); font-weight: 400; font-size: .8125rem; padding: .5rem .6rem;}}
+.sc-table td {{padding: .42rem .6rem;}}
+.sc-table th, .sc-table td {{text-align: right; white-space: nowrap;}}
+.sc-table th:first-child, .sc-table td:first-child {{text-align: left; padding-left: 0;}}
+.sc-table th:last-child, .sc-table td:last-child {{padding-right: .2rem;}}
+.sc-table .left {{text-align: left;}}
+.sc-table thead tr, .sc-table tbody.total tr {{border-bottom: 1px solid var(--rule);}}
+.sc-table tbody.total tr:first-child {{border-top: 1px solid var(--rule);}}
+.sc-table tbody.total td {{font-weight: 600;}}
+.sc-bar {{display: inline-block; vertical-align: middle; width: 5.6rem; height: .55rem; background: var(--rule);
+  margin-left: .5rem; text-align: left;}}
+.sc-bar i {{display: block; height: 100%; background: currentColor;}}
+.sc-notice {{border-left: 3px solid var(--ink); padding: .3rem .8rem; font-size: .9375rem; overflow-wrap: anywhere;
+  background: color-mix(in srgb, var(--ink) 5%, transparent);}}
+.sc-notice p {{margin: .1rem 0;}}
+form.vega-bindings {{display: flex; flex-wrap: wrap; gap: .3rem 2rem;}}
+@media (max-width: 640px) {{
+  .stMainBlockContainer {{padding: 3.6rem 1rem 3rem;}}
+  .sc-headline {{font-size: 1.3125rem;}}
+  .sc-figures {{grid-template-columns: repeat(auto-fit, minmax(5.6rem, 1fr));}}
+  .sc-figures dd {{font-size: 1.2rem;}}
+  .sc-sums {{grid-template-columns: auto minmax(0, 1fr); gap: .1rem .6rem;}}
+  .sc-sums .name, .sc-sums .expression {{grid-column: 1 / -1;}}
+  .sc-sums .name {{margin-top: .45rem;}}
+  .sc-bar {{width: 2.6rem;}}
+}}
+"""
