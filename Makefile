@@ -37,7 +37,7 @@ bench: $(VENV)/.dev ## time what has to be fast, and print the figures
 	$(PY) -m pytest tests/benchmarks --benchmark-enable $(ARGS)
 
 coverage: $(VENV)/.dev ## which lines and branches of costmodel/ its own tests reach
-	$(PY) -m pytest tests/costmodel costmodel --cov=costmodel --cov-report=term-missing $(ARGS)
+	$(PY) -m pytest tests/costmodel tests/test_doctests.py --cov=costmodel --cov-report=term-missing $(ARGS)
 
 browser: $(VENV)/.dev
 	@$(PY) tests/browser/chromium.py
