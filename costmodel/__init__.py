@@ -5,6 +5,7 @@
 'H100 SXM'
 """
 
+from costmodel.catalog import model
 from costmodel.errors import ConfigError, UnknownHardware, UnknownModel
 from costmodel.hardware import Hardware, hardware, ridge
 from costmodel.memory import Fit, memory
@@ -26,6 +27,7 @@ __all__ = [
     "crossing",
     "hardware",
     "memory",
+    "model",
     "price",
     "ridge",
     "step_seconds",
