@@ -39,6 +39,9 @@ def serving(log: Path, *flags: str, prefix: str = "", environment: Mapping[str, 
     try:
         _wait_until_healthy(process, address, log)
         yield address
+    except Exception as error:
+        error.add_note(f"the server's log:\n{log.read_text(errors='replace')}")
+        raise
     finally:
         _stop(process)
     text = log.read_text(errors="replace")
