@@ -224,7 +224,8 @@ class Plan:
     @cached_property
     def total_bytes(self) -> NDArray[np.float64]:
         """Bytes of the whole step, (features,)."""
-        return self.bytes.sum(axis=0)
+        total: NDArray[np.float64] = self.bytes.sum(axis=0)
+        return total
 
     @cached_property
     def flops_by_dtype(self) -> Mapping[str, NDArray[np.float64]]:
@@ -235,7 +236,6 @@ class Plan:
         return {name: row for name, row in totals.items() if row.any()}
 
 
-@lru_cache(maxsize=256)
 def plan(model: Model, formats: Formats, tensor_parallel: int, count: Count) -> Plan:
     """The operations of a step of ``model`` on one GPU of ``tensor_parallel``, at one level of counting.
 
@@ -243,9 +243,20 @@ def plan(model: Model, formats: Formats, tensor_parallel: int, count: Count) -> 
     ------
     ConfigError: when the heads cannot be divided that way.
     """
-    shard = Shard.of(model, tensor_parallel)
-    builder = _Builder(model, formats, shard, count)
+    # Checked before the cache is asked: to it, True and 2.0 are 1 and 2.
+    return _plan(model, formats, _group_size(tensor_parallel), count)
+
+
+@lru_cache(maxsize=256)
+def _plan(model: Model, formats: Formats, tensor_parallel: int, count: Count) -> Plan:
+    builder = _Builder(model, formats, Shard.of(model, tensor_parallel), count)
     return Plan(tuple(builder.operations()), counts_activations=count == "everything")
+
+
+def _group_size(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= _MOST_GPUS:
+        raise ConfigError("tensor_parallel", n, f"a whole number from 1 to {_MOST_GPUS}")
+    return int(n)
 
 
 @dataclass(frozen=True)
@@ -257,12 +268,11 @@ class Shard:
     @classmethod
     def of(cls, model: Model, n: object) -> Shard:
         """Check that ``n`` GPUs can divide the heads of every layer."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= _MOST_GPUS:
-            raise ConfigError("tensor_parallel", n, f"a whole number from 1 to {_MOST_GPUS}")
+        size = _group_size(n)
         for layer, _ in model.distinct_layers:
             if layer.mixer:
-                _check_heads(layer.mixer, int(n))
-        return cls(int(n))
+                _check_heads(layer.mixer, size)
+        return cls(size)
 
     def kv_heads(self, kv_heads: int) -> int:
         """KV heads on one GPU: divided, or replicated where there are fewer than GPUs."""

@@ -115,7 +115,7 @@ def test_half_the_bandwidth_never_speeds_a_step(model, hw, batch, context):
 
 @given(MODELS, MACHINES, BATCH, st.integers(1, 100_000))
 def test_bytes_of_a_decode_step_are_weights_caches_and_new_tokens(model, hw, batch, context):
-    cost = cm.price(model, hw, cm.Step.decode(batch, context))
+    cost = cm.price(model, hw, cm.Step.decode(batch, context), cm.Precision(kv="fp16"))
     weights = cm.price(model, hw, cm.Step.decode(batch, context), count="weights").bytes
     mixers = [(layer.mixer, count) for layer, count in model.layers if layer.mixer]
     read = write = state = 0.0
