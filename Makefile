@@ -34,7 +34,7 @@ format: $(VENV)/.dev ## put every file into the form that `make check` wants
 	$(PY) -m ruff format .
 
 bench: $(VENV)/.dev ## time what has to be fast, and print the figures
-	$(PY) -m pytest tests/benchmarks --benchmark-enable $(ARGS)
+	$(PY) -m pytest tests/benchmarks --benchmark-enable --benchmark-columns=min,median,iqr,rounds $(ARGS)
 
 coverage: $(VENV)/.dev ## which lines and branches of costmodel/ its own tests reach
 	$(PY) -m pytest tests/costmodel tests/test_doctests.py --cov=costmodel --cov-report=term-missing $(ARGS)
