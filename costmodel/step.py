@@ -26,8 +26,8 @@ def visible_pairs(tokens: Any, window: float | None = None, chunk: float | None 
     A token sees itself and all before it; with a window of W, the last W of those; with chunks of C, those of its own
     aligned chunk. Plain arithmetic, so arrays broadcast.
 
-    >>> visible_pairs(6), visible_pairs(6, window=2), visible_pairs(6, chunk=4)
-    (21.0, 11.0, 13.0)
+    >>> [float(visible_pairs(6, **mask)) for mask in ({}, {"window": 2}, {"chunk": 4})]
+    [21.0, 11.0, 13.0]
     """
     if chunk:
         whole, rest = np.divmod(tokens, chunk)
@@ -66,8 +66,8 @@ class Step:
     ConfigError: for numbers that are negative, not finite or absurd, or a step without a token.
 
     >>> step = Step(new=[500, 1, 1], cached=[0, 2048, 900])
-    >>> step.tokens, step.sequences, step.pairs()
-    (502.0, 3.0, 128200.0)
+    >>> int(step.tokens), int(step.sequences), int(step.pairs())
+    (502, 3, 128200)
     """
 
     __slots__ = ("_decoding", "_sums", "cached", "count", "logits", "new", "shape")
