@@ -12,6 +12,7 @@ from costmodel.memory import Fit, memory
 from costmodel.model import Model
 from costmodel.precision import Precision
 from costmodel.price import Cost, crossing, price, step_seconds
+from costmodel.rates import Rates, calibrated
 from costmodel.step import Step
 
 __all__ = [
@@ -21,9 +22,11 @@ __all__ = [
     "Hardware",
     "Model",
     "Precision",
+    "Rates",
     "Step",
     "UnknownHardware",
     "UnknownModel",
+    "calibrated",
     "crossing",
     "hardware",
     "memory",

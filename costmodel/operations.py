@@ -418,7 +418,7 @@ class _Builder:
                 distinct_experts(mlp.experts, mlp.top_k): params * formats.weight_bytes(model, first, stored=stored)
             },
             activation_bytes={TOKENS: float(traffic)},
-            shape=(model.hidden, mlp.width / self.shard.n, mlp.experts, mlp.top_k),
+            shape=(model.hidden, mlp.width / self.shard.n, mlp.experts, mlp.top_k, len(routed)),
         )
 
     # ---- where tokens meet

@@ -16,7 +16,7 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
-from costmodel.rates import Rates, calibrated
+from costmodel.rates import Latent, Rates, calibrated
 from costmodel.step import Step
 
 Array = NDArray[np.float64]
@@ -49,7 +49,6 @@ class Cost:
     bytes, flops: what the step moves and computes, at the level that was counted.
     low, high: the band of ``seconds``: equal to it for a floor.
     source: "datasheet", "calibrated" or "live".
-    provenance: where each part comes from, a line each.
     warnings: what was read otherwise than stored, in words.
     """
 
@@ -61,7 +60,6 @@ class Cost:
     low: Any
     high: Any
     source: str
-    provenance: tuple[str, ...]
     warnings: tuple[str, ...]
     _bill: _Bill = field(repr=False)
 
@@ -81,6 +79,11 @@ class Cost:
         return 1 - self.compute_seconds / self.seconds
 
     @cached_property
+    def provenance(self) -> tuple[str, ...]:
+        """Where the figures come from, a line each: the model, the machine, and each rate with its error."""
+        return self._bill.provenance()
+
+    @cached_property
     def operations(self) -> pd.DataFrame:
         """The bill: a row an operation (and a point, for a sweep).
 
@@ -95,10 +98,24 @@ class Cost:
 class _Bill:
     """What is needed to itemise a cost when somebody asks."""
 
+    model: Model
     plan: Plan
     features: Array
     hw: Hardware
+    rates: Rates | None  # None: one floor under the whole step
     seconds: Array | None  # (operations, points) where rates priced each; None: the floor's own maximum
+
+    def provenance(self) -> tuple[str, ...]:
+        model, hw = self.model, self.hw
+        lines = [
+            f"{model.name}: {model.source or 'sizes given by the user'}",
+            f"{hw.name}: {hw.source or 'figures given by the user'}",
+        ]
+        if hw.base is not None:
+            lines.append(f"a what-if of {hw.base.name}: its figures were changed by hand")
+        if self.rates is not None:
+            lines += [self.rates.source(_rate_name(op), op.dtype).text for op in self.plan.operations]
+        return tuple(dict.fromkeys(lines))
 
     def table(self, *, with_points: bool) -> pd.DataFrame:
         names, points = self.plan.names, self.features.shape[1]
@@ -154,10 +171,9 @@ def price(  # noqa: PLR0917  # the order is the interface's
     features = feature_values(step, the_plan.features)
     nbytes, flops, compute = _totals(the_plan, hw, features)
     memory = nbytes / hw.bandwidth
-    source, lines = _provenance(model, hw, rates)
+    fitted = _rates_for(rates, hw) if level == "everything" else None
     own: Array | None = None
-    if level == "everything":
-        fitted = _rates_for(rates, hw)
+    if fitted is not None:
         own, seconds, low, high = _estimate(the_plan, formats, fitted, step, features, host)
     else:
         seconds = low = high = np.maximum(memory, compute)
@@ -173,8 +189,9 @@ def price(  # noqa: PLR0917  # the order is the interface's
             ("high", high),
         )
     }
-    bill = _Bill(the_plan, features, hw, own)
-    return Cost(**shaped, source=source, provenance=lines, warnings=_warnings(model, formats), _bill=bill)
+    bill = _Bill(model, the_plan, features, hw, fitted, own)
+    source = rates if isinstance(rates, str) else rates.kind
+    return Cost(**shaped, source=source, warnings=_warnings(model, formats), _bill=bill)
 
 
 def crossing(  # noqa: PLR0917  # the order is the interface's
@@ -279,7 +296,7 @@ def _estimate(
     for i, op in enumerate(the_plan.operations):
         context = _Context(op, formats, rates, step, column, moved[i], amounts["flops"][i])
         own[i] = _TIMES[op.kind](context)
-        below, above = rates.band(_band_name(op), op.dtype)
+        below, above = rates.band(_rate_name(op), op.dtype)
         low, high = low + own[i] * below, high + own[i] * above
     extra = np.ravel(rates.host(host, step.sequences)) if host else 0.0
     return own, own.sum(axis=0) + extra, low + extra, high + extra
@@ -306,8 +323,10 @@ def _matmul_seconds(c: _Context) -> Array:
 
 
 def _experts_seconds(c: _Context) -> Array:
-    hidden, width, experts, top_k = c.op.shape
-    one: Array = c.rates.moe(np.ravel(c.step.tokens), hidden, width, experts, top_k, c.op.dtype, c.op.weights)
+    hidden, width, experts, top_k, matrices = c.op.shape
+    one: Array = c.rates.moe(
+        np.ravel(c.step.tokens), hidden, width, experts, top_k, c.op.dtype, c.op.weights, matrices=matrices
+    )
     return c.op.count * one
 
 
@@ -327,13 +346,16 @@ def _attention_seconds(c: _Context) -> Array:
 
 
 def _latent_seconds(c: _Context) -> Array:
-    _, heads = c.op.shape
+    mixer, heads = c.op.shape
     sequences = np.ravel(c.step.sequences_of(c.op.phase)).astype(float)
     batch = np.maximum(sequences, 1)
-    tokens = np.ravel(c.step.tokens_of(c.op.phase)) / batch
-    if c.op.phase == "decode":
-        tokens = tokens + np.ravel(c.step.reads(None, None, c.op.phase)) / batch
-    one: Array = c.rates.mla(c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv)
+    new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
+    cached = np.ravel(c.step.reads(None, None, c.op.phase)) / batch
+    latent = Latent(kv_rank=mixer.kv_rank, rope=mixer.rope_dim, nope=mixer.nope_dim, value=mixer.v_dim)
+    tokens, over = (new + cached, 0) if c.op.phase == "decode" else (np.maximum(new, 1), cached)
+    one: Array = c.rates.mla(
+        c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv, latent=latent, cached=over
+    )
     return np.where(sequences > 0, c.op.count * one, 0.0)
 
 
@@ -364,12 +386,13 @@ _TIMES: Mapping[str, Callable[[_Context], Array]] = {
     "all_reduce": _all_reduce_seconds,
 }
 
-_BAND_NAMES = {"latent": "mla", "experts": "moe", "recurrent": "elementwise"}
+_RATE_NAMES = {"experts": "moe", "recurrent": "elementwise", "latent": "mla"}
 
 
-def _band_name(op: Operation) -> str:
-    """The operation under which rates keep its error."""
-    return f"attention_{op.phase}" if op.kind == "attention" else _BAND_NAMES.get(op.kind, op.kind)
+def _rate_name(op: Operation) -> str:
+    """The name under which rates keep an operation's fit."""
+    name = _RATE_NAMES.get(op.kind, op.kind)
+    return f"{name}_{op.phase}" if op.phase else name
 
 
 def _which(memory: Any, compute: Any) -> Any:
@@ -380,13 +403,6 @@ def _which(memory: Any, compute: Any) -> Any:
 def _shaped(values: Array, shape: tuple[int, ...]) -> Any:
     """An array of the points' shape, or a plain float for one step."""
     return values.reshape(shape) if shape else float(values[0])
-
-
-def _provenance(model: Model, hw: Hardware, rates: str | Rates) -> tuple[str, tuple[str, ...]]:
-    source = rates if isinstance(rates, str) else rates.kind
-    device = f"{hw.name}: {hw.source or 'figures given by the user'}"
-    what_if = () if hw.base is None else (f"a what-if of {hw.base.name}: its figures were changed by hand",)
-    return source, (f"{model.name}: {model.source or 'sizes given by the user'}", device, *what_if)
 
 
 def _warnings(model: Model, formats: Formats) -> tuple[str, ...]:

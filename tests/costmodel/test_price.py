@@ -438,3 +438,51 @@ def test_everything_at_the_datasheets_rates_takes_longer_than_the_floor():
     assert summed.seconds > floor.seconds
     assert summed.bytes > floor.bytes
     assert math.isclose(summed.operations["seconds"].sum(), summed.seconds)
+
+
+# ---- estimates -------------------------------------------------------------------------------------------------
+
+
+@given(MODELS, st.sampled_from(["h100-sxm", "a100-sxm-80", "b200", "rtx4090", "mi300x", "t4"]), BATCH, CONTEXT)
+def test_an_estimate_is_slower_than_the_floor_and_inside_its_band(model, machine, batch, context):
+    hw, step = cm.hardware(machine), cm.Step.mixed(chunk=64, batch=batch, context=context)
+    floor, estimate = cm.price(model, hw, step), cm.price(model, hw, step, rates="calibrated")
+    assert estimate.seconds > floor.seconds
+    assert estimate.low <= estimate.seconds <= estimate.high
+    assert estimate.source == "calibrated"
+    assert estimate.operations["seconds"].sum() == pytest.approx(estimate.seconds, rel=1e-12)
+
+
+@given(MODELS, st.lists(st.tuples(BATCH, CONTEXT, st.integers(1, 3000)), min_size=1, max_size=4))
+def test_an_estimated_sweep_equals_its_points_one_by_one(model, points):
+    batch, context, chunk = (np.array(column) for column in zip(*points, strict=True))
+    sweep = cm.price(model, H100, cm.Step.mixed(chunk, 0, batch, context), rates="calibrated")
+    for i, (b, c, k) in enumerate(points):
+        one = cm.price(model, H100, cm.Step.mixed(k, 0, b, c), rates="calibrated")
+        assert sweep.seconds[i] == pytest.approx(one.seconds, rel=1e-12)
+
+
+def test_an_estimate_says_what_each_rate_rests_on():
+    lines = cm.price(QWEN, H100, cm.Step.decode(1, 1), rates="calibrated").provenance
+    assert any("Qwen3-0.6B" in line for line in lines)
+    assert any("aiconfigurator" in line for line in lines[2:])
+
+
+def test_a_group_pays_for_its_all_reduces_and_the_host_for_its_step():
+    step = cm.Step.decode(8, 1024)
+    group = cm.price(LLAMA, H100, step, rates="calibrated", tensor_parallel=8)
+    reduced = group.operations.set_index("name").loc["all-reduce over 8"]
+    assert reduced["count"] == 2 * 32
+    assert reduced["seconds"] > 0
+    assert cm.price(LLAMA, H100, step, tensor_parallel=8).seconds < group.seconds
+    with_host = cm.price(LLAMA, H100, step, rates="calibrated", tensor_parallel=8, host="vllm")
+    assert with_host.seconds > group.seconds
+
+
+def test_rates_of_another_device_are_refused_but_serve_its_what_ifs():
+    rates, step = cm.calibrated(H100), cm.Step.decode(1, 100)
+    with pytest.raises(cm.ConfigError, match="H100 SXM"):
+        cm.price(QWEN, cm.hardware("b200"), step, rates=rates)
+    faster = cm.price(QWEN, H100.replace(bandwidth=2 * H100.bandwidth), step, rates=rates)
+    assert faster.seconds < cm.price(QWEN, H100, step, rates=rates).seconds
+    assert any("what-if" in line for line in faster.provenance)
