@@ -107,6 +107,10 @@ class Keys:
         """Whether the config itself holds a value for ``name``."""
         return self.spelling(name) is not None
 
+    def wrong(self, name: str, found: object, expected: str) -> ConfigError:
+        """Return the error that names the key as the config spells it."""
+        return ConfigError(self.spelling(name) or name, found, expected)
+
     def whole(self, name: str, otherwise: int | None = None, *, low: int = 1, high: int = LARGEST) -> int:
         """Return a whole number from ``low`` to ``high``; ``otherwise`` where the config has none.
 
@@ -119,7 +123,7 @@ class Keys:
             value = otherwise
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             found = "nothing" if value is None else value
-            raise ConfigError(self.spelling(name) or name, found, f"a whole number from {low:,} to {high:,}")
+            raise self.wrong(name, found, f"a whole number from {low:,} to {high:,}")
         return value
 
     def whole_or_none(self, name: str) -> int | None:
@@ -132,7 +136,7 @@ class Keys:
         if value is None:
             return otherwise
         if not isinstance(value, bool):
-            raise ConfigError(self.spelling(name) or name, value, "true or false")
+            raise self.wrong(name, value, "true or false")
         return value
 
     def number(self, name: str, otherwise: float) -> float:
@@ -141,7 +145,7 @@ class Keys:
         if value is None:
             return otherwise
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LARGEST:
-            raise ConfigError(self.spelling(name) or name, value, "a positive number")
+            raise self.wrong(name, value, "a positive number")
         return value
 
     def text(self, name: str, otherwise: str = "") -> str:
@@ -150,7 +154,7 @@ class Keys:
         if value is None:
             return otherwise
         if not isinstance(value, str):
-            raise ConfigError(self.spelling(name) or name, value, "a text")
+            raise self.wrong(name, value, "a text")
         return value
 
     def each(self, name: str, kind: type, length: int | None = None) -> list[Any] | None:

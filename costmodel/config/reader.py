@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from costmodel.config.families import FAMILIES, WRAPPERS
+from costmodel.config.families import DECLINED, FAMILIES, WRAPPERS
 from costmodel.config.family import Family
 from costmodel.config.keys import Keys
 from costmodel.config.parts import Part, runs
@@ -34,6 +34,8 @@ def find(values: Mapping[str, Any]) -> tuple[Family, Keys]:
     inner = values if part is None else {**_shared(values), **values[part]}
     if part is not None:
         kind = _type_of(values[part], WRAPPERS.get(kind))
+    if kind in DECLINED:
+        raise ConfigError("model_type", kind, f"a supported family; this one is declined because {DECLINED[kind]}")
     family = FAMILIES.get(kind)
     if family is None:
         raise ConfigError("model_type", kind, f"one of {', '.join(sorted(FAMILIES))}")
