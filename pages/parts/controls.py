@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -170,9 +170,10 @@ def _precision(model: cm.Model, hw: cm.Hardware) -> tuple[cm.Precision, int]:
         )
         sizes = [str(n) for n in (1, 2, 4, 8, 16, 32, 64) if _divides(model, n)]
         gpus = choice("tensor_parallel", "GPUs", sizes, help="Tensor parallel: costs are those of one GPU.")
-    if weights is not None and DTYPES[weights].unit not in hw.peak:
+    if weights != state.AUTO and DTYPES[weights].unit not in hw.peak:
         st.caption(f"{weights} is storage only here: {hw.name} has no unit for it, so it is unpacked to {_wide(hw)}.")
-    return cm.Precision(weights=weights, kv=kv, compute=compute), int(gpus)
+    asked = {"weights": weights, "kv": kv, "compute": compute}
+    return cm.Precision(**{k: None if v == state.AUTO else v for k, v in asked.items()}), int(gpus)
 
 
 def _wide(hw: cm.Hardware) -> str:
@@ -180,18 +181,18 @@ def _wide(hw: cm.Hardware) -> str:
     return "fp16" if "bf16" not in hw.peak and "fp16" in hw.peak else "bf16"
 
 
-def _default_first(names: Sequence[str], default: str) -> list[str | None]:
-    """None, which means the default, in the place of the default's name."""
-    return [None, *(name for name in names if name != default)]
+def _default_first(names: Iterable[str], default: str) -> list[str]:
+    """What the model or the chip asks for, in the place of its name, then the others."""
+    return [state.AUTO, *(name for name in names if name != default)]
 
 
-def _shown(default: str) -> Callable[[str | None], str]:
-    return lambda name: default if name is None else name
+def _shown(default: str) -> Callable[[str], str]:
+    return lambda name: default if name == state.AUTO else name
 
 
 def _only_computable(hw: cm.Hardware) -> None:
     asked = state.value("compute")
-    if asked is not None and asked not in hw.compute_dtypes:
+    if asked not in (state.AUTO, *hw.compute_dtypes):
         state.notice("compute", f"{hw.name} has no unit that computes in {asked}, so {_wide(hw)} is used instead.")
 
 

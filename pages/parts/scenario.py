@@ -66,6 +66,10 @@ class Scenario:
             tensor_parallel=self.tensor_parallel,
         )
 
+    def datasheet(self) -> Scenario:
+        """The same, priced as a floor."""
+        return replace(self, rates="datasheet", source="datasheet")
+
     def without_what_if(self) -> Scenario:
         """The same with the machine as its datasheet has it."""
         return replace(self, hardware=self.hardware.root, bandwidth_x=1.0, compute_x=1.0, memory_x=1.0)

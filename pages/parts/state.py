@@ -23,7 +23,7 @@ from costmodel.dtypes import DTYPES, KV_DTYPES
 from pages.parts import codec
 
 CUSTOM = "custom"
-DTYPE_NAMES = tuple(DTYPES)
+AUTO = "auto"  # as the model stores it, as the chip computes it
 
 
 class Control(Protocol):
@@ -43,10 +43,10 @@ class Control(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several ids; ``default`` None means "what the model or the chip asks for" and is never written."""
+    """One of several ids."""
 
     key: str
-    default: str | None
+    default: str
     options: Callable[[], Sequence[str]]
     bound: bool = False
 
@@ -143,9 +143,9 @@ CONTROLS: dict[str, Control] = {
         Choice("hardware", "h100-sxm", _with_custom(lambda: cm.hardware())),
         Packed("model_config", _model_config),
         Packed("accelerator", codec.unpack_hardware),
-        Choice("weights", None, lambda: DTYPE_NAMES),
-        Choice("kv", None, lambda: KV_DTYPES),
-        Choice("compute", None, lambda: DTYPE_NAMES),
+        Choice("weights", AUTO, lambda: (AUTO, *DTYPES)),
+        Choice("kv", AUTO, lambda: (AUTO, *KV_DTYPES)),
+        Choice("compute", AUTO, lambda: (AUTO, *DTYPES)),
         Choice("tensor_parallel", "1", lambda: [str(2**i) for i in range(7)]),
         Number("bandwidth_x", 1.0, 0.25, 4.0, step=0.05),
         Number("compute_x", 1.0, 0.25, 4.0, step=0.05),

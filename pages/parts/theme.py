@@ -42,7 +42,6 @@ FILLS: dict[str, tuple[str, str]] = {
 }
 
 CHART_CONFIG: dict[str, Any] = {
-    "autosize": {"type": "fit-x", "contains": "padding"},
     "view": {"stroke": None},
     "legend": {"disable": True},
     "axis": {
@@ -86,8 +85,11 @@ _SHEET = f"""
 .sc-badge {{border: 1px solid var(--ink); border-radius: 4px; color: var(--ink); padding: .05rem .45rem;
   white-space: nowrap;}}
 .sc-headline {{font-family: "Source Serif", serif; font-size: 1.75rem; line-height: 1.25; text-wrap: pretty;
-  margin: .1rem 0 .2rem; overflow-wrap: anywhere;}}
+  margin: .1rem 0 .2rem; overflow-wrap: anywhere;
+  font-weight: 400; letter-spacing: 0; padding: 0;}}
 .sc-headline b {{font-weight: 600; white-space: nowrap;}}
+.sc-caption {{font-size: .875rem; border-top: 1px solid var(--rule); padding-top: .8rem; margin-top: .4rem;}}
+.sc-later {{font-size: .9375rem; margin: -.6rem 0 0 .2rem;}}
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;

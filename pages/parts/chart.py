@@ -1,0 +1,116 @@
+"""Pieces of charts. A chart is a constant Vega-Lite spec, built once, and the data of a run, sent apart.
+
+Colours are names of ``theme.MEANINGS``; sizes are expressions, so that a phone gets smaller type from the same spec;
+labels carry a halo of paper. Positions that must move while a hand drags are expressions of the data and of the chart's
+own parameters, never numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.parts import format, theme
+
+Spec = dict[str, Any]
+PHONE = "width<480"
+SMALL = 11.0  # px of type on a phone
+NORMAL = 14.0
+_GLYPH = 0.53  # mean width of a letter, in its size: a little more than Streamlit's own font needs
+
+
+def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str) -> None:
+    """Draw a cached spec with the data of this run; ``alt`` says the chart's message with its figures."""
+    with st.container(key=key):
+        st.vega_lite_chart({**spec, "datasets": dict(datasets)}, key=f"{key}_chart", alt=alt, width="stretch")
+
+
+def spec(*layers: Spec, height: int, params: list[Spec] | None = None, frame: str = "frame") -> Spec:
+    """A layered chart that follows the width of the page. ``frame`` names the dataset whose one row frames it."""
+    return {
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": theme.CHART_CONFIG,
+        "params": [{"name": "type", "expr": f"{PHONE}?{SMALL:g}:{NORMAL:g}"}, *(params or [])],
+        "layer": [_anchor(frame), *layers],
+    }
+
+
+def _anchor(frame: str) -> Spec:
+    """An invisible mark that keeps the framing dataset within reach of the chart's own expressions."""
+    mark = {"type": "point", "opacity": 0, "aria": False}
+    return {"data": {"name": frame}, "mark": mark, "encoding": {"fill": colour("ink")}}
+
+
+def colour(meaning: str) -> Spec:
+    """The colour of a meaning, in whichever theme the browser shows."""
+    return {"datum": meaning, "type": "nominal", "scale": {"domain": list(theme.MEANINGS)}, "legend": None}
+
+
+def colour_field(field: str) -> Spec:
+    """The colour of the meaning that a field names."""
+    return {"field": field, "type": "nominal", "scale": {"domain": list(theme.MEANINGS)}, "legend": None}
+
+
+def at(x: str | None = None, y: str | None = None) -> Spec:
+    """Encodings of a position in pixels, from Vega expressions."""
+    return {name: {"value": {"expr": value}} for name, value in (("x", x), ("y", y)) if value is not None}
+
+
+def label(
+    text: str,
+    meaning: str,
+    where: Spec,
+    *,
+    align: str = "'left'",
+    baseline: str = "alphabetic",
+    weight: int = 400,
+    size: str = "type",
+    show: str = "true",
+) -> Spec:
+    """Text (a Vega expression, or an expression of an array for several lines) over a halo of paper.
+
+    ``align`` and ``show`` are expressions too.
+    """
+    mark = {
+        "type": "text",
+        "align": {"expr": align},
+        "baseline": baseline,
+        "fontSize": {"expr": size},
+        "fontWeight": weight,
+        "lineHeight": {"expr": f"{size}+4"},
+        "opacity": {"expr": f"({show})?1:0"},
+        "text": {"expr": text},
+    }
+    halo = {**mark, "strokeWidth": 4, "strokeJoin": "round", "aria": False}
+    return {
+        "layer": [
+            {"mark": halo, "encoding": {**where, "fill": colour("paper"), "stroke": colour("paper")}},
+            {"mark": mark, "encoding": {**where, "fill": colour(meaning)}},
+        ]
+    }
+
+
+def text_width(text: str, size: str = "type") -> str:
+    """Expression of the width in pixels of a text (an expression of one line)."""
+    return f"(length({text})*{size}*{_GLYPH})"
+
+
+def decades(title: str | None, ladder: format.Ladder | None = None, **axis: Any) -> Spec:
+    """A logarithmic axis with a tick a decade, labelled in the units of a ladder, or as whole numbers."""
+    written = format.vega(ladder, "datum.value", 1, trim=True) if ladder else "format(datum.value,',~r')"
+    values = [10.0**power for power in range(-12, 22)]
+    return {"title": title, "values": values, "labelExpr": written, **axis}
+
+
+def log_scale(low: str, high: str) -> Spec:
+    """A logarithmic scale between two expressions of the data, fixed while a hand drags."""
+    return {"type": "log", "domain": [{"expr": low}, {"expr": high}], "nice": False, "clamp": False}
+
+
+def first(dataset: str, field: str, otherwise: float) -> str:
+    """Expression of a field of a dataset's only row, with a value for the moment before the data are there."""
+    return f"(length(data('{dataset}'))?data('{dataset}')[0]['{field}']:{otherwise})"

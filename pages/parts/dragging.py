@@ -1,0 +1,109 @@
+"""Dragging a what-if inside a chart, without a trip to the server until the hand lets go.
+
+The charts hold parameters of the names in ``NAMES``; Vega draws a slider for each below the chart and recomputes the
+picture as it moves. This bridge, an invisible component, does three things in the browser: it carries a move from one
+chart (or from the sidebar's slider) to every chart; it reports the value when the hand lets go, so that the sidebar's
+multiplier, which owns it, takes it over; and it shows the owner's value on the charts' sliders whenever that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.parts import state
+
+NAMES = ("bandwidth_x", "compute_x")
+
+_bridge = st.components.v2.component(
+    "what_if_bridge",
+    html="<span></span>",
+    css="span {display: none}\n",
+    js="""
+const running = new WeakMap();            // one set of listeners for each place where the component stands
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  running.get(parentElement)?.abort();
+  const stop = new AbortController(), options = { capture: true, signal: stop.signal };
+  running.set(parentElement, stop);
+  const names = Object.keys(data.values), shown = { ...data.values };
+  let held = null, forwarding = false, waiting = false, moved = null;
+
+  const inputs = (name) => data.charts.flatMap((chart) =>
+    [...document.querySelectorAll(`.st-key-${chart} form.vega-bindings input[name="${name}"]`)]);
+  const show = (name, value) => {
+    shown[name] = value;
+    forwarding = true;
+    for (const input of inputs(name)) {
+      if (input.dataset.shown === String(value)) continue;
+      input.dataset.shown = String(value);
+      input.value = value;
+      input.setAttribute("aria-label", data.labels[name]);
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    forwarding = false;
+  };
+  const nameOf = (target) => target.closest?.("form.vega-bindings") && names.includes(target.name) ? target.name : null;
+  const sidebar = (name) => document.querySelector(`.st-key-${name} input[type=range]`);
+
+  document.addEventListener("input", (event) => {
+    const name = nameOf(event.target);
+    if (!name || forwarding) return;
+    event.target.dataset.shown = event.target.value;
+    show(name, event.target.value);
+    moved = { [name]: Number(event.target.value) };
+  }, options);
+  // Vega writes the value back into its slider as it moves, and browsers then keep the "change" event to themselves.
+  const release = () => {
+    held = null;
+    if (moved) setTriggerValue("released", moved);
+    moved = null;
+  };
+  for (const end of ["pointerup", "pointercancel", "keyup", "change"]) document.addEventListener(end, release, options);
+
+  // The sidebar's own sliders tell the server on release; until then the pictures follow them here.
+  document.addEventListener("pointerdown", (event) => {
+    held = names.find((name) => event.target.closest?.(`.st-key-${name}`)) ?? null;
+  }, options);
+  document.addEventListener("pointermove", () => {
+    if (!held || waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => requestAnimationFrame(() => {     // the slider itself moves in the first
+      waiting = false;
+      const slider = held && sidebar(held);
+      if (slider) show(held, slider.value);
+    }));
+  }, options);
+
+  // Charts come after this component, and come anew when they are rebuilt: their sliders then get the owner's values.
+  const sync = () => { for (const name of names) show(name, shown[name]); };
+  const watcher = new MutationObserver((changes) => {
+    const fresh = (node) => node.nodeType === 1 && (node.matches?.("form, .vega-bind") || node.querySelector?.(".vega-bind"));
+    if (changes.some((change) => [...change.addedNodes].some(fresh))) sync();
+  });
+  watcher.observe(document.body, { childList: true, subtree: true });
+  stop.signal.addEventListener("abort", () => watcher.disconnect());
+  sync();
+  return () => stop.abort();
+}
+""",
+)
+
+
+def bridge(charts: Sequence[str], *, key: str = "what_if") -> None:
+    """Join the charts with these keys, the sidebar's multipliers and each other."""
+
+    def released() -> None:
+        new = st.session_state[key].released or {}
+        state.put(**{name: round(float(value) / 0.05) * 0.05 for name, value in new.items() if name in NAMES})
+
+    _bridge(
+        key=key,
+        data={
+            "charts": list(charts),
+            "values": {name: f"{state.value(name):g}" for name in NAMES},
+            "labels": {"bandwidth_x": "Bandwidth, times the datasheet's", "compute_x": "Compute, times the datasheet's"},
+        },
+        on_released_change=released,
+    )

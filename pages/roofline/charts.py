@@ -1,0 +1,391 @@
+"""The two pictures of the Roofline page. Data in, chart out: no cost is computed here.
+
+Bandwidth and compute may be dragged: the parameters ``bandwidth_x`` and ``compute_x`` live in the browser, and every
+position is computed there from the same ``cm.step_seconds`` that Python prices with. While a parameter is null, the
+multipliers of the sidebar (sent with the data) hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import streamlit as st
+
+import costmodel as cm
+from pages.parts import chart, format
+from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+
+TIME_HEIGHT = 330
+WHAT_IF = ("bandwidth_x", "compute_x")
+
+_D = alt.datum
+_BANDWIDTH_X, _COMPUTE_X = (alt.param(name=f"{name}_now", value=1.0) for name in WHAT_IF)
+
+
+def seconds(prefix: str = "", maximum: Callable[[Any, Any], Any] = alt.expr.max) -> str:
+    """The cost model's own formula, as the browser computes it from a row of the data."""
+    flops, nbytes, peak = (_D[f"{prefix}{name}"] for name in ("flops", "bytes", "peak"))
+    return str(cm.step_seconds(flops, nbytes, peak * _COMPUTE_X, _D["bandwidth"] * _BANDWIDTH_X, maximum))
+
+
+def _arithmetic(prefix: str = "") -> str:
+    return seconds(prefix, lambda compute, _: compute)
+
+
+def _memory(prefix: str = "") -> str:
+    return seconds(prefix, lambda _, memory: memory)
+
+
+def _what_if_params(*, bound: bool = True) -> list[Spec]:
+    """The two parameters that a hand drags, and what holds now: theirs, or the sidebar's while they are null."""
+    params: list[Spec] = []
+    for name, word in zip(WHAT_IF, ("Bandwidth", "Compute"), strict=True):
+        slider = {"input": "range", "min": 0.25, "max": 4, "step": 0.05, "name": f"{word} × "}
+        params.append({"name": name, "value": None, **({"bind": slider} if bound else {})})
+        sidebar = chart.first("frame", name, 1)
+        params.append({"name": f"{name}_now", "expr": f"isValid({name})?+{name}:{sidebar}"})
+    return params
+
+
+def _frame_params(height: int) -> list[Spec]:
+    """Corners of the plot in decades, and pixels a decade."""
+    corners = [
+        {"name": name, "expr": f"log({chart.first('frame', name, otherwise)})/LN10"}
+        for name, otherwise in (("left", 0.7), ("right", 1.4e4), ("bottom", 1e-7), ("top", 1e-1))
+    ]
+    return [
+        *corners,
+        {"name": "across", "expr": "width/(right-left)"},
+        {"name": "up", "expr": f"{height}/(top-bottom)"},
+    ]
+
+
+def _px(value: str) -> str:
+    return f"(log({value})/LN10-left)*across"
+
+
+def _py(value: str) -> str:
+    return f"(top-log({value})/LN10)*up"
+
+
+def _calculate(**columns: str) -> list[Spec]:
+    return [{"calculate": expression, "as": name} for name, expression in columns.items()]
+
+
+# ---- time of a step against T --------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def time_spec() -> Spec:
+    """Time of a step against the tokens in it: two lines, their upper edge, the crossing, and the page's two steps."""
+    return chart.spec(
+        _regions(),
+        _curve("step"),
+        _curve("decode"),
+        _crossing("step"),
+        _crossing("decode"),
+        _names(),
+        _corners(),
+        _marks(),
+        height=TIME_HEIGHT,
+        params=[*_what_if_params(), *_frame_params(TIME_HEIGHT)],
+    )
+
+
+def _axes(**y: Any) -> tuple[Spec, Spec]:
+    x = {
+        "field": "t",
+        "type": "quantitative",
+        "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
+        "axis": chart.decades("T, tokens in the step"),
+    }
+    times = {
+        "type": "quantitative",
+        "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
+        "axis": chart.decades(None, format.SECONDS),
+        **y,
+    }
+    return x, times
+
+
+def _with_crossing(curve: str) -> list[Spec]:
+    """Rows of a curve with its two sides, and in each row where they cross (null where they never do).
+
+    Between two points both sides are straight on logarithmic axes, so the crossing lies where the straight lines meet.
+    """
+    meet = "(datum.gap>0&&isValid(datum.gap2)&&datum.gap2<=0)"
+    share = "datum.gap/(datum.gap-datum.gap2)"
+    return [
+        {"filter": f"datum.curve=='{curve}'"},
+        *_calculate(
+            memory=_memory(), arithmetic=_arithmetic(), seconds=seconds(), lt="log(datum.t)", ls="log(datum.seconds)"
+        ),
+        *_calculate(gap="log(datum.memory/datum.arithmetic)", lm="log(datum.memory)"),
+        {
+            "window": [{"op": "lead", "field": f, "as": f"{f}2"} for f in ("lt", "gap", "lm")]
+            + [{"op": "row_number", "as": "row"}],
+            "sort": [{"field": "t"}],
+        },
+        *_calculate(
+            lt_cross=f"{meet}?datum.lt+(datum.lt2-datum.lt)*{share}:(datum.row==1&&datum.gap<=0?datum.lt:null)",
+            ls_cross=f"{meet}?datum.lm+(datum.lm2-datum.lm)*{share}:(datum.row==1&&datum.gap<=0?datum.ls:null)",
+        ),
+        {
+            "joinaggregate": [
+                {"op": "min", "field": "lt_cross", "as": "cross"},
+                {"op": "min", "field": "ls_cross", "as": "cross_s"},
+            ]
+        },
+    ]
+
+
+def _only_crossing(curve: str) -> list[Spec]:
+    """One row: where the curve crosses ("t", "seconds" and pixels; null where it never does)."""
+    return [
+        *_with_crossing(curve),
+        {"filter": "datum.row==1"},
+        *_calculate(
+            crosses="isValid(datum.cross)",
+            ct="isValid(datum.cross)?exp(datum.cross):null",
+            cs="isValid(datum.cross)?exp(datum.cross_s):null",
+        ),
+        *_calculate(cx=f"datum.crosses?{_px('datum.ct')}:width", cy=f"datum.crosses?{_py('datum.cs')}:0"),
+    ]
+
+
+def _regions() -> Spec:
+    """Tints left and right of the crossing."""
+
+    def tint(meaning: str, left: str, right: str) -> Spec:
+        ends = {"x": {"value": {"expr": left}}, "x2": {"value": {"expr": right}}}
+        rows = {"y": {"value": 0}, "y2": {"value": TIME_HEIGHT}}
+        mark = {"type": "rect", "opacity": 0.07, "aria": False}
+        return {"mark": mark, "encoding": {**ends, **rows, "fill": colour(meaning)}}
+
+    edge = "clamp(datum.cx,0,width)"
+    return {
+        "data": {"name": "curve"},
+        "transform": _only_crossing("step"),
+        "layer": [tint("memory", "0", edge), tint("compute", edge, "width")],
+    }
+
+
+def _curve(curve: str) -> Spec:
+    """Two dashed sides under the thick edge that binds, blue up to the crossing and orange from there."""
+    x, _ = _axes()
+    dashed = {"type": "line", "strokeWidth": 1.5, "strokeDash": [5, 4], "clip": True, "aria": False}
+    thick = {"type": "line", "strokeWidth": 4, "clip": True, "aria": False}
+
+    def side(mark: Spec, field: str, meaning: str, x_field: str = "t") -> Spec:
+        return {
+            "mark": mark,
+            "encoding": {"x": {**x, "field": x_field}, "y": _axes(field=field)[1], "stroke": colour(meaning)},
+        }
+
+    never = "!isValid(datum.cross)"
+    binding = {
+        "transform": _calculate(
+            before=f"{never}||datum.lt<=datum.cross", blue_t=f"{never}?datum.t:exp(min(datum.lt,datum.cross))",
+            blue_s=f"{never}||datum.lt<=datum.cross?datum.seconds:exp(datum.cross_s)",
+            orange_t=f"{never}?null:exp(max(datum.lt,datum.cross))",
+            orange_s=f"{never}?null:(datum.lt>=datum.cross?datum.seconds:exp(datum.cross_s))",
+        ),
+        "layer": [
+            side(thick, "blue_s", "memory", "blue_t"),
+            {"transform": [{"filter": "isValid(datum.orange_t)"}], **side(thick, "orange_s", "compute", "orange_t")},
+        ],
+    }  # fmt: skip
+    sides = [side(dashed, "memory", "memory"), side(dashed, "arithmetic", "compute")] if curve == "step" else []
+    return {"data": {"name": "curve"}, "transform": _with_crossing(curve), "layer": [*sides, binding]}
+
+
+def _crossing(curve: str) -> Spec:
+    """The crossing: a ring, a dotted line down to the axis, and its T."""
+    what = "'T* = '+format(round(datum.ct),',')"
+    if curve == "decode":
+        what += "+(width<480?'':', decode')"
+    else:
+        what += f"+({chart.first('marks', 'caches', 0)}&&width>=480?', prefill':'')"
+    row = 12 if curve == "step" else 82
+    x, y = _axes(field="cs")
+    wide = text_width(what)
+    right = f"datum.cx+8+{wide}<width"
+    return {
+        "data": {"name": "curve"},
+        "transform": [*_only_crossing(curve), {"filter": "datum.crosses&&datum.ct>1&&datum.cx<width"}],
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "aria": False},
+                "encoding": {
+                    "x": {**x, "field": "ct"}, "y": y, "y2": {"value": TIME_HEIGHT}, "stroke": colour("ink"),
+                },
+            },
+            {
+                "mark": {"type": "point", "shape": "circle", "size": 100, "strokeWidth": 1.6, "opacity": 1},
+                "encoding": {
+                    "x": {**x, "field": "ct"}, "y": y, "fill": colour("paper"), "stroke": colour("ink"),
+                    "description": {"value": {"expr": "'crossing at T* = '+format(datum.ct,',.1f')+' tokens'"}},
+                },
+            },
+            label(what, "ink", at(f"{right}?datum.cx+7:datum.cx-7", str(TIME_HEIGHT - row)),
+                  align=f"{right}?'left':'right'", weight=600),
+        ],
+    }  # fmt: skip
+
+
+def _names() -> Spec:
+    """Names of the two lines, below them: left of the crossing where there is room, else right of it."""
+    memory = (
+        f"({PHONE}?'weights, ':({chart.first('marks', 'varies', 0)}?'memory, from ':'weights out of memory, '))"
+        f"+{format.vega(format.SECONDS, 'datum.memory')}"
+    )
+    arithmetic = (
+        f"({PHONE}?'':'arithmetic, ')+{format.vega(format.SECONDS, 'datum.arithmetic', 2)}+' a token'"
+    )
+    slope = "(up/across)"
+    room = f"(type+12)/{slope}"  # px left of the crossing where a line of text fits between the two sides
+    return {
+        "data": {"name": "curve"},
+        "transform": [
+            *_only_crossing("step"),
+            *_calculate(mw=text_width(memory), aw=text_width(arithmetic)),
+            *_calculate(
+                my=_py("datum.memory"),
+                memory_left=f"datum.mw<datum.cx-{room}-16",
+                memory_x=f"min(datum.cx*.5,datum.cx-{room}-datum.mw/2)",
+                arithmetic_left="datum.cx*.3+datum.aw<datum.cx-8",
+                arithmetic_x="datum.cx*.3",
+            ),
+            *_calculate(
+                mx="datum.memory_left?max(datum.memory_x-datum.mw/2,8):min(datum.cx+16,width-datum.mw-4)",
+                ax="datum.arithmetic_left?datum.arithmetic_x:datum.cx+(width-datum.cx)*.35",
+            ),
+            *_calculate(ay=f"datum.cy+(datum.cx-datum.ax)*{slope}"),
+        ],
+        "layer": [
+            label(memory, "memory", at("datum.mx", f"(datum.memory_left?datum.my:datum.cy)+type+6")),
+            label(arithmetic, "compute", at("datum.ax", f"min(datum.ay+type+8,{TIME_HEIGHT}-5)"), show="datum.crosses"),
+        ],
+    }
+
+
+def _corners() -> Spec:
+    """Names of the regions, in the corners that stay empty."""
+    caches = chart.first("marks", "caches", 0)
+    free = f"({caches}?'the weights are shared, the caches are not':'more tokens ride along free')"
+    wait = "'every token is a token you wait for'"
+    big, low = f"({PHONE}?11:16)", TIME_HEIGHT - 52
+    return {
+        "data": {"name": "curve"},
+        "transform": _only_crossing("step"),
+        "layer": [
+            label("'Memory-bound'", "memory", at("14", "24"), weight=600, size=big, show="datum.cx>100"),
+            label(free, "memory", at("14", "44"), show=f"!({PHONE})&&datum.cx>{text_width(free)}+28"),
+            label("'Compute-bound'", "compute", at("width-10", str(low)), align="'right'", weight=600, size=big,
+                  show=f"width-datum.cx>{PHONE}?100:130"),
+            label(wait, "compute", at("width-10", str(low + 20)), align="'right'",
+                  show=f"!({PHONE})&&width-datum.cx>{text_width(wait)}+24"),
+        ],
+    }  # fmt: skip
+
+
+_STEPS = ("decode", "ahead", "prefill", "later", "beside", "over", "beyond")
+"""Steps in the row of marks; those after the page's own two say how high a curve is where a label ends."""
+
+
+def _marks() -> Spec:
+    """The decode step and the prefill of the page, with labels that keep clear of the curves and of each other."""
+    each = "(datum.caches?', '+format(datum.context,',')+' cached each':'')"
+    decode = f"({PHONE}?'decode':'decode, B = '+format(datum.decode_t,',')+{each})"
+    second = f"({PHONE}?datum.short_note:datum.note)"
+    time = format.vega(format.SECONDS, "datum.prefill_s")
+    prefill = f"({PHONE}?'prefill':'prefill of '+format(datum.prefill_t,',')+': '+{time})"
+    lines = f"(datum.note?[{decode},{second}]:[{decode}])"
+    return {
+        "data": {"name": "marks"},
+        "transform": [
+            *_calculate(**{f"{name}_s": seconds(f"{name}_") for name in _STEPS}),
+            *_calculate(
+                dx=_px("datum.decode_t"), dy=_py("datum.decode_s"), px=_px("datum.prefill_t"), py=_py("datum.prefill_s"),
+                dw=f"max({text_width(decode)},datum.note?{text_width(second)}:0)", pw=text_width(prefill),
+                line="type+4", dh="(datum.note?2:1)*(type+4)",
+            ),
+            *_label_places(),
+        ],
+        "layer": [
+            _mark("prefill", "diamond", 130),
+            _mark("decode", "circle", 150),
+            label(prefill, "prefill text", at("datum.plx", "datum.pbottom-4"), align="datum.pleft?'left':'right'", weight=600),
+            label(lines, "decode text", at("datum.dlx", "datum.dbottom-datum.dh+datum.line-4"),
+                  align="datum.dleft?'left':'right'", weight=600),
+        ],
+    }  # fmt: skip
+
+
+def _mark(step: str, shape: str, size: int) -> Spec:
+    x, y = _axes(field=f"{step}_s")
+    said = f"'{step} of '+format(datum.{step}_t,',')+': '+{format.vega(format.SECONDS, f'datum.{step}_s')}"
+    return {
+        "mark": {"type": "point", "shape": shape, "size": size, "strokeWidth": 1.6, "opacity": 1, "clip": True},
+        "encoding": {
+            "x": {**x, "field": f"{step}_t"},
+            "y": y,
+            "fill": colour(step),
+            "stroke": colour("ink"),
+            "description": {"value": {"expr": said}},
+        },
+    }
+
+
+def _between(name: str, near: str, far: str, tokens: str) -> dict[str, str]:
+    """Columns of a step of ``tokens``, on the straight line between two steps that were priced.
+
+    Exact where bytes and FLOPs grow evenly with the tokens, and too high, never too low, where they grow faster.
+    """
+    share = f"(({tokens})-datum.{near}_t)/(datum.{far}_t-datum.{near}_t)"
+    columns = {
+        f"{name}_{what}": f"datum.{near}_{what}+(datum.{far}_{what}-datum.{near}_{what})*{share}"
+        for what in ("flops", "bytes")
+    }
+    return {**columns, f"{name}_peak": f"datum.{near}_peak"}
+
+
+def _label_places() -> list[Spec]:
+    """Where the labels of the two marks go.
+
+    A label stands above its mark and ends at it (the curves rise to the right, so that what is up and left is free);
+    near the left edge it starts at it, and is raised over what the curve reaches by its end. Where caches count, the
+    label of the prefill goes between its own curve and that of the decode steps if both leave it room, else above both.
+    Where the two labels would still meet, the prefill's goes over the decode's.
+    """
+    end = "pow(10,left+(datum.{0}x-6+datum.{0}w)/across)"
+    raised = "min(datum.{0}y-12,datum.{0}left?" + _py("datum.{0}r_s") + "-6:datum.{0}y-12)"
+    clear = f"(datum.pleft?{_py('datum.over_s')}:{_py('datum.beside_s')})<datum.pown-datum.line-8"
+    above = f"min(datum.pown,{_py('datum.over_s')}-10,datum.pleft?{_py('datum.br_s')}-6:datum.pown)"
+    meet = "max(datum.d0,datum.p0)<min(datum.d1,datum.p1)+8&&datum.pfree-datum.line<datum.dbottom+2&&datum.pfree>datum.dtop-2"
+    return [
+        *_calculate(dleft="datum.dx<datum.dw+10", pleft="datum.px<datum.pw+10"),
+        *_calculate(
+            **_between("dr", "decode", "ahead", end.format("d")),
+            **_between("pr", "prefill", "later", end.format("p")),
+            **_between("br", "over", "beyond", end.format("p")),
+        ),
+        *_calculate(**{f"{name}_s": seconds(f"{name}_") for name in ("dr", "pr", "br")}),
+        *_calculate(
+            dlx="datum.dleft?max(datum.dx-6,2):datum.dx+6",
+            plx="datum.pleft?max(datum.px-6,2):datum.px+6",
+            dbottom=f"max({raised.format('d')},datum.dh+2)",
+            pown=raised.format("p"),
+        ),
+        *_calculate(
+            d0="datum.dleft?datum.dlx:datum.dlx-datum.dw",
+            d1="datum.dleft?datum.dlx+datum.dw:datum.dlx",
+            p0="datum.pleft?datum.plx:datum.plx-datum.pw",
+            p1="datum.pleft?datum.plx+datum.pw:datum.plx",
+            dtop="datum.dbottom-datum.dh",
+            pfree=f"!datum.caches||{clear}?datum.pown:{above}",
+        ),
+        *_calculate(pbottom=f"max({meet}?datum.dtop-4:datum.pfree,datum.line+2)"),
+    ]
