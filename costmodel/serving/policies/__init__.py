@@ -1,0 +1,41 @@
+"""Scheduling policies, by name. A new one is a new module in this folder: its knobs and its scheduler."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import fields
+from typing import Any
+
+from costmodel.errors import ConfigError
+from costmodel.serving.policies.base import Policy
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def policies() -> list[str]:
+    """Return the names of the policies."""
+    return sorted(Policy.registry)
+
+
+def policy(name: str, /, **knobs: Any) -> Policy:
+    """Return a scheduling policy with its knobs.
+
+    Raises
+    ------
+    ConfigError: for a name or a knob that does not exist, or a knob that is out of range.
+
+    >>> policy("vllm_v1", max_num_batched_tokens=512).max_num_batched_tokens
+    512
+    >>> policy("sarathi").copies
+    'sarathi-serve 96f9911, Sarathi scheduler (without its stale-progress quirk)'
+    """
+    if name not in Policy.registry:
+        raise ConfigError("policy", name, f"one of {', '.join(policies())}")
+    kind = Policy.registry[name]
+    known = [field.name for field in fields(kind)]
+    for knob in knobs:
+        if knob not in known:
+            raise ConfigError(knob, knobs[knob], f"no such knob; {name} has {', '.join(known)}")
+    return kind(**knobs)

@@ -1,0 +1,213 @@
+"""vLLM V1: one budget of tokens a step, spent on running requests in order of admission, then on waiting ones."""
+
+from __future__ import annotations
+
+import bisect
+from collections import deque
+from dataclasses import dataclass
+
+from costmodel.errors import ConfigError
+from costmodel.serving.blocks import BlockPool
+from costmodel.serving.policies.base import (
+    Limits,
+    Policy,
+    Scheduled,
+    Scheduler,
+    Stop,
+    check_flag,
+    check_fraction,
+    check_whole,
+)
+from costmodel.serving.prefix import PrefixPool
+from costmodel.serving.request import UNLIMITED, Request
+
+
+class TokenBudgetScheduler(Scheduler):
+    """First come, first served."""
+
+    def __init__(self, pool: BlockPool, policy: VllmV1) -> None:
+        super().__init__(pool, policy.max_num_seqs)
+        self.policy = policy
+        self.watermark = policy.watermark_blocks(pool)
+        self.max_model_len = policy.length
+        self.budget = policy.max_num_batched_tokens
+        self.steps = 0
+
+    def schedule(self) -> Scheduled:
+        scheduled: Scheduled = {}
+        self.threshold = self._long_prefill_threshold()
+        self.prefill_allowed = self._prefill_turn()
+        budget = self._schedule_running(scheduled)
+        if self.preempted:
+            self.stopped = Stop("policy", note="a step that preempted somebody admits nobody")
+        elif not self.prefill_allowed:
+            self.stopped = Stop("policy", note="prompts are read only every few steps (prefill_schedule_interval)")
+        else:
+            self._schedule_waiting(scheduled, budget)
+        self.steps += 1
+        return scheduled
+
+    def _long_prefill_threshold(self) -> int:
+        """Tokens that one prompt may have in a step; the cap is off for a request that is alone (since 0.33)."""
+        threshold = self.policy.long_prefill_token_threshold
+        return threshold if threshold and len(self.waiting) + len(self.running) > 1 else UNLIMITED
+
+    def _prefill_turn(self) -> bool:
+        """Whether this step may read prompts: every so many steps, or when nobody decodes anyway."""
+        if self.steps % self.policy.prefill_schedule_interval == 0:
+            return True
+        return not any(request.computed >= request.target for request in self.running)
+
+    def _schedule_running(self, scheduled: Scheduled) -> int:
+        """Serve the running requests in order, preempting where blocks are short; return what is left of the budget."""
+        budget = self.budget
+        position = 0
+        while position < len(self.running) and budget > 0:
+            request = self.running[position]
+            tokens = self._tokens_of(request, budget)
+            while tokens and self.pool.needed(request, request.computed + tokens) > self.pool.free:
+                victim, refund, before = self._preempt_one(scheduled)
+                budget += refund
+                position -= before
+                if victim is request:
+                    position -= 1
+                    tokens = 0
+            if tokens:
+                self.pool.allocate(request, request.computed + tokens)
+                scheduled[request] = tokens
+                budget -= tokens
+            position += 1
+        return budget
+
+    def _tokens_of(self, request: Request, budget: int) -> int:
+        """Tokens that a running request may have: what is not computed, within threshold, budget and length."""
+        missing = request.prompt + request.sampled - request.computed
+        if missing == 1 and request.computed >= request.target:
+            return min(missing, self.max_model_len - 1 - request.computed)
+        if not self.prefill_allowed:
+            return 0
+        return min(missing, self.threshold, budget, self.max_model_len - 1 - request.computed)
+
+    def _preempt_one(self, scheduled: Scheduled) -> tuple[Request, int, int]:
+        """Preempt the last admitted request; return it, the tokens it gives back, and whether it stood before others."""
+        victim = self.running.pop()
+        self.preempt(victim)
+        return victim, 0, 0
+
+    def _schedule_waiting(self, scheduled: Scheduled, budget: int) -> None:
+        """Admit from the head of the line while budget, places and blocks last; the head never preempts."""
+        while self.waiting:
+            if budget <= 0:
+                self.stopped = Stop("budget", 1, 0)
+                return
+            if self.occupied >= self.max_num_seqs:
+                self.stopped = Stop("seqs", self.occupied + 1, self.max_num_seqs)
+                return
+            head = self.waiting[0]
+            hits = self.pool.find_cached(head)
+            computed = max(len(hits) * self.pool.block_size, head.arrived_with)
+            tokens = min(head.known - computed, self.threshold)
+            if not self.policy.chunked_prefill and tokens > budget:
+                self.stopped = Stop("budget", tokens, budget)
+                return
+            tokens = min(tokens, budget)
+            needed = self._needed_to_admit(head, computed + tokens, hits)
+            if needed > self.pool.free:
+                self.stopped = Stop("blocks", needed, self.pool.free)
+                return
+            scheduled[self.admit(computed + tokens, hits)] = tokens
+            budget -= tokens
+
+    def _needed_to_admit(self, head: Request, tokens: int, hits: tuple[int, ...]) -> int:
+        """Return the blocks that must be free: for the chunk (or, reserving, all that is known), and the watermark."""
+        whole = min(head.known, self.max_model_len) if self.policy.reserve_full_isl else tokens
+        watermark = self.watermark if self.occupied else 0
+        return self.pool.needed(head, max(whole, tokens), hits) + watermark
+
+
+class PrioritySchedule(TokenBudgetScheduler):
+    """Lower priority values first, in the line and when somebody has to go; ties by arrival."""
+
+    def add(self, request: Request) -> None:
+        position = bisect.bisect_right(self.waiting, _urgency(request), key=_urgency)
+        self.waiting.insert(position, request)
+
+    def preempt(self, request: Request) -> None:
+        super().preempt(request)
+        self.add(self.waiting.popleft())
+
+    def _preempt_one(self, scheduled: Scheduled) -> tuple[Request, int, int]:
+        """Preempt the least urgent request, which gives back its tokens if it has been served in this step."""
+        victim = max(self.running, key=_urgency)
+        self.running.remove(victim)
+        self.preempt(victim)
+        refund = scheduled.pop(victim, 0)
+        return victim, refund, 1 if refund else 0
+
+
+def _urgency(request: Request) -> tuple[float, float, int]:
+    """Order of the priority queue, and in reverse of preemption: requests of one moment come one after another."""
+    return request.priority, request.arrival, request.index
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmV1(Policy):
+    """A budget of tokens a step (vLLM 0.33).
+
+    Attributes
+    ----------
+    max_num_batched_tokens: the budget.
+    long_prefill_token_threshold: tokens that one prompt may have in a step; 0: no such cap.
+    chunked_prefill: whether a prompt may be cut to what is left of the budget.
+    prefix_caching: whether full blocks are kept and found again by what they hold.
+    reserve_full_isl: whether all blocks of a prompt must be free before its first chunk is admitted.
+    policy: "fcfs", or "priority" (lower first).
+    watermark: share of the pool that an admission must leave free while others run.
+    prefill_schedule_interval: prompts are read only in every so many-th step, as long as anybody decodes.
+    """
+
+    name = "vllm_v1"
+    copies = "vLLM 0.33.0, V1 scheduler"
+
+    max_num_batched_tokens: int = 2048
+    long_prefill_token_threshold: int = 0
+    chunked_prefill: bool = True
+    prefix_caching: bool = False
+    reserve_full_isl: bool = True
+    policy: str = "fcfs"
+    watermark: float = 0.0
+    prefill_schedule_interval: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self, "max_num_batched_tokens", "prefill_schedule_interval")
+        check_whole(self, "long_prefill_token_threshold", least=0)
+        check_flag(self, "chunked_prefill", "prefix_caching", "reserve_full_isl")
+        check_fraction(self, "watermark")
+        if self.policy not in ("fcfs", "priority"):
+            raise ConfigError("policy", self.policy, '"fcfs" or "priority"')
+
+    @property
+    def length(self) -> int:
+        """``max_model_len``, or no limit."""
+        return UNLIMITED if self.max_model_len is None else self.max_model_len
+
+    def watermark_blocks(self, pool: BlockPool) -> int:
+        """Blocks that an admission must leave free; vLLM counts the null block of the pool too."""
+        return int(self.watermark * (pool.usable + 1))
+
+    def pool(self, usable: int, block_size: int) -> BlockPool:
+        return PrefixPool(usable, block_size) if self.prefix_caching else BlockPool(usable, block_size)
+
+    def scheduler(self, pool: BlockPool, longest: int) -> TokenBudgetScheduler:  # noqa: ARG002  # the reserving ones need it
+        kind = PrioritySchedule if self.policy == "priority" else TokenBudgetScheduler
+        return kind(pool, self)
+
+    def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # as in scheduler
+        room = pool.usable * pool.block_size
+        blocks = (room, f"the {pool.usable:,} KV blocks of {pool.block_size}")
+        bounds = [blocks, (self.length - 1, f"max_model_len {self.length:,}")]
+        if not self.chunked_prefill:
+            budget = self.max_num_batched_tokens
+            bounds.append((budget, f"max_num_batched_tokens {budget:,} without chunked prefill"))
+        return Limits(*min(bounds, key=lambda bound: bound[0]), *blocks)

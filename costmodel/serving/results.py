@@ -1,0 +1,242 @@
+"""What a simulation found: its steps, its requests and a summary, whichever engine ran it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from costmodel.serving.policies.base import Policy
+from costmodel.serving.summary import Slo, summarise
+from costmodel.serving.workload import Workload
+
+if TYPE_CHECKING:
+    from costmodel.serving.explain import Replay, StepView
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of each request, in the order of the table; times are NaN where they were not reached.
+
+    Attributes
+    ----------
+    arrival: when it came (with users: when one was free; NaN: never). scheduled: start of its first step.
+    first_token, last_token: when they came. worst_gap: the longest wait between two of its tokens.
+    sampled: tokens that it got. preemptions: how often it lost its blocks. found: tokens found in a prefix cache.
+    """
+
+    arrival: Floats
+    scheduled: Floats
+    first_token: Floats
+    last_token: Floats
+    worst_gap: Floats
+    sampled: Ints
+    preemptions: Ints
+    found: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segments:
+    """Runs of equal steps: a column an array, a row a segment. The plain engine's segments have one step each.
+
+    Attributes
+    ----------
+    count: steps in the segment. start: of its first step. seconds: of all its steps.
+    memory_seconds, compute_seconds: the two sides of the floor, of all its steps.
+    prefill_tokens, decode_tokens, padding_tokens, sequences: of each of its steps.
+    running, waiting: requests during each. preempted: requests that lost their blocks.
+    blocks_used: KV blocks held during its last step.
+    even_gaps: gaps between tokens that are as long as a step, in each step. pool: name of the pool, "" where one is all.
+    """
+
+    count: Ints
+    start: Floats
+    seconds: Floats
+    memory_seconds: Floats
+    compute_seconds: Floats
+    prefill_tokens: Ints
+    decode_tokens: Ints
+    padding_tokens: Ints
+    sequences: Ints
+    running: Ints
+    waiting: Ints
+    preempted: Ints
+    blocks_used: Ints
+    even_gaps: Ints
+    pool: list[str]
+
+    @property
+    def end(self) -> Floats:
+        """End of the last step of each."""
+        return self.start + self.seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What holds for a run as a whole.
+
+    Attributes
+    ----------
+    policy: who decided. engine: "steps" or "jump". iterations: rounds of the engine's loop.
+    num_blocks, block_size: the KV pool. pricing: in words. priced: whether steps have a floor.
+    pools: of accelerators. slo: limits of good requests. note: what else a reader should know.
+    livelock: why nothing could happen any more, None where all was well. cancelled: the caller ended it.
+    """
+
+    policy: Policy
+    engine: str
+    iterations: int
+    num_blocks: int
+    block_size: int
+    pricing: str
+    priced: bool
+    pools: int
+    slo: Slo
+    livelock: str | None = None
+    cancelled: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished simulation."""
+
+    work: Workload
+    outcome: Outcome
+    segments: Segments
+    facts: Facts
+    other_gaps: Floats  # (gaps, 2): seconds between two tokens that are no step's, and how many of them
+    _phases: Callable[[], list[tuple[int, str, float]]]
+    _replay: Callable[[], Replay]
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Steps, a row a segment of equal ones.
+
+        Columns: start_s; seconds (of the segment); steps (in it); prefill_tokens, decode_tokens, padding_tokens and
+        sequences of each step; running and waiting requests, those preempted; blocks_used in its last step; bound
+        ("memory", "compute", or "" where steps have no price); pool ("prefill", "decode", or "").
+        """
+        s = self.segments
+        bound = np.where(s.compute_seconds > s.memory_seconds, "compute", "memory") if self.facts.priced else ""
+        names = ("prefill_tokens", "decode_tokens", "padding_tokens", "sequences", "running", "waiting", "preempted")
+        columns: dict[str, Any] = {"start_s": s.start, "seconds": s.seconds, "steps": s.count}
+        columns |= {name: getattr(s, name) for name in (*names, "blocks_used")}
+        return pd.DataFrame({**columns, "bound": bound, "pool": s.pool}, copy=False)
+
+    @cached_property
+    def requests(self) -> pd.DataFrame:
+        """Requests, in the order of the table.
+
+        Columns: id, arrival_s, prompt_tokens, output_tokens (as served), scheduled_s (start of the first step),
+        queued_s (waiting for it), first_token_s, finish_s, ttft_s, tpot_s (mean time of each token after the first; NaN
+        for one token), worst_itl_s (longest wait between two tokens), latency_s, preemptions, cached_tokens (found in a
+        prefix cache), outcome ("finished", "rejected", "unfinished", or "not arrived") and reason.
+        """
+        o, w = self.outcome, self.work
+        finish = np.where(self._finished, o.last_token, np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            tpot = np.where(w.output > 1, (finish - o.first_token) / (w.output - 1), np.nan)
+        return pd.DataFrame(
+            {
+                "id": w.names,
+                "arrival_s": o.arrival,
+                "prompt_tokens": w.prompt,
+                "output_tokens": w.output,
+                "scheduled_s": o.scheduled,
+                "queued_s": o.scheduled - o.arrival,
+                "first_token_s": o.first_token,
+                "finish_s": finish,
+                "ttft_s": o.first_token - o.arrival,
+                "tpot_s": tpot,
+                "worst_itl_s": np.where(o.sampled > 1, o.worst_gap, np.nan),
+                "latency_s": finish - o.arrival,
+                "preemptions": o.preemptions,
+                "cached_tokens": o.found,
+                "outcome": self._outcomes,
+                "reason": self._reasons,
+            }
+        )
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run in figures; see ``summary.summarise`` for each of them."""
+        return summarise(self)
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """What each request was doing when: id, phase ("queued", "prefill", "decode", "preempted"), start_s, end_s."""
+        end = float(self.segments.end.max()) if len(self.segments.start) else 0.0
+        rows = [(self.work.names[i], *span) for i, *span in _spans(self._phases(), self.outcome.arrival, end)]
+        return pd.DataFrame(rows, columns=["id", "phase", "start_s", "end_s"])
+
+    @property
+    def schedule(self) -> list[tuple[dict[str, int], int]]:
+        """For each step, the tokens of each request and the free blocks after it; idle unit steps too.
+
+        Found by running the plain engine again, once.
+        """
+        return self._replayed.schedule()
+
+    def explain(self, step: int) -> StepView:
+        """Say of one step who was in it, who was not and why, and which blocks each request held.
+
+        Steps count from 0, without idle ones (``steps`` of the plain engine has a row for each). The plain engine runs
+        again up to this step; going forward from the last one asked for costs a step each.
+
+        Raises
+        ------
+        ConfigError: for a step that the run does not have.
+        """
+        return self._replayed.view(step)
+
+    @cached_property
+    def _replayed(self) -> Replay:
+        return self._replay()
+
+    @cached_property
+    def _finished(self) -> NDArray[np.bool_]:
+        return (self.outcome.sampled >= self.work.output) & ~np.isnan(self.outcome.last_token)
+
+    @cached_property
+    def _outcomes(self) -> list[str]:
+        rejected = np.array([bool(reason) for reason in self.work.refused], dtype=bool)
+        arrived = ~np.isnan(self.outcome.arrival)
+        names = np.select(
+            [rejected, self._finished, arrived], ["rejected", "finished", "unfinished"], default="not arrived"
+        )
+        return [str(name) for name in names]
+
+    @property
+    def _reasons(self) -> list[str]:
+        why = self.facts.livelock or ("the run was cancelled" if self.facts.cancelled else "")
+        return [
+            refused or note or (why if outcome == "unfinished" else "")
+            for refused, note, outcome in zip(self.work.refused, self.work.notes, self._outcomes, strict=True)
+        ]
+
+
+def _spans(
+    phases: list[tuple[int, str, float]], arrival: Floats, end: float
+) -> Iterator[tuple[int, str, float, float]]:
+    """Turn changes of phase into spans, each request's in order of time; what does not end lasts to ``end``."""
+    order = sorted(range(len(phases)), key=lambda k: phases[k][0])  # stable: each request's own order is kept
+    open_: tuple[int, str, float] | None = None
+    for i, phase, moment in (phases[k] for k in order):
+        if open_ is None or open_[0] != i:
+            if open_ is not None and open_[1] != "finished":
+                yield *open_, end
+            open_ = (i, "queued", float(arrival[i]))
+        if moment > open_[2]:
+            yield *open_, moment
+        open_ = (i, phase, moment)
+    if open_ is not None and open_[1] != "finished":
+        yield *open_, end

@@ -1,0 +1,142 @@
+"""The plain simulation: requests come to an engine (or to a chain of them), and steps are done in order of time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.serving.policies.base import Policy
+from costmodel.serving.prefix import MappedPool
+from costmodel.serving.pricing import Pricer
+from costmodel.serving.request import Request
+from costmodel.serving.results import Outcome, Segments
+from costmodel.serving.steps import Observer, Record, StepEngine
+from costmodel.serving.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A pool of accelerators that work as one: its policy, its prices, its KV blocks."""
+
+    policy: Policy
+    pricer: Pricer
+    num_blocks: int
+    block_size: int
+
+    def engine(self, longest: int, record: Record, *, name: str = "", lag: int = 0, mapped: bool = False) -> StepEngine:
+        """Return an engine without requests; ``mapped``: its pool knows its blocks by number."""
+        pool = self.policy.pool(self.num_blocks, self.block_size)
+        if mapped and not isinstance(pool, MappedPool):
+            pool = MappedPool(self.num_blocks, self.block_size)
+        scheduler = self.policy.scheduler(pool, longest)
+        return StepEngine(scheduler, self.pricer, self.pricer.clock(), record, name=name, lag=lag)
+
+
+class Simulation:
+    """One engine and the requests that come to it.
+
+    Parameters
+    ----------
+    users: how many issue the requests, each the next one when its last has finished; None: requests come by themselves.
+    lag: steps that a finished request keeps its place and blocks.
+    observer: called in the middle of each step.
+    """
+
+    def __init__(
+        self,
+        work: Workload,
+        side: Side,
+        *,
+        users: int | None = None,
+        lag: int = 0,
+        mapped: bool = False,
+        observer: Observer | None = None,
+    ) -> None:
+        self.work, self.record, self.requests = work, Record(), work.requests()
+        self.engines = self._engines(side, lag=lag, mapped=mapped)
+        for engine in self.engines:
+            engine.observer = observer
+        count = len(self.requests) if users is None else users
+        self._later = deque(self.requests[count:])
+        for request in self.requests[:count]:
+            self._enter(request, request.arrival)
+
+    def __iter__(self) -> Iterator[StepEngine]:
+        """Do one step each time, in order of time, and yield the engine that did it."""
+        starts = self.record.start
+        while True:
+            ready = [(start, i) for i, engine in enumerate(self.engines) if (start := engine.next_start) is not None]
+            if not ready:
+                return
+            engine, before = self.engines[min(ready)[1]], len(starts)
+            engine.step()
+            if len(starts) > before:
+                yield engine
+
+    @property
+    def finished(self) -> int:
+        """Requests that have all their tokens."""
+        return self.engines[-1].finished
+
+    @property
+    def livelock(self) -> str | None:
+        """Why nothing can happen any more, when that is so."""
+        return next((engine.livelock for engine in self.engines if engine.livelock), None)
+
+    def _engines(self, side: Side, *, lag: int, mapped: bool) -> list[StepEngine]:
+        engine = side.engine(self.work.longest, self.record, lag=lag, mapped=mapped)
+        engine.on_finish = self._finish
+        return [engine]
+
+    def _enter(self, request: Request, moment: float) -> None:
+        """Let a request come."""
+        request.arrival = moment
+        self.engines[0].arrive(request, moment)
+
+    def _finish(self, request: Request, now: float) -> float | None:  # noqa: ARG002  # a chain of engines needs it
+        """A request has all its tokens: its user, if it has one, issues the next."""
+        if self._later:
+            self._enter(self._later.popleft(), now)
+        return None
+
+    def outcome(self) -> Outcome:
+        """Return what became of each request of the table."""
+        count, nan = len(self.work), np.nan
+        absent = {request.index for engine in self.engines for request in engine.to_come}
+        absent |= {request.index for request in self._later}
+        times = np.full((5, count), nan)
+        times[0] = self.work.arrival
+        whole = np.zeros((3, count), dtype=np.int64)
+        for r in self.requests:
+            arrival = nan if r.index in absent else r.arrival
+            times[:, r.index] = (arrival, r.scheduled, r.first_token, r.last_token, r.worst_gap)
+            whole[:, r.index] = (r.sampled, r.preemptions, r.found)
+        names = ("arrival", "scheduled", "first_token", "last_token", "worst_gap")
+        columns = dict(zip(names, times, strict=True)) | dict(
+            zip(("sampled", "preemptions", "found"), whole, strict=True)
+        )
+        return Outcome(**columns)  # type: ignore[arg-type]  # names and arrays are paired above
+
+    def segments(self) -> Segments:
+        """Return the steps, each a segment of its own."""
+        r = self.record
+        floats = {name: np.array(getattr(r, name), dtype=np.float64) for name in _FLOATS}
+        whole = {name: np.array(getattr(r, name), dtype=np.int64) for name in _WHOLE}
+        return Segments(count=np.ones(len(r.start), dtype=np.int64), pool=r.pool, **floats, **whole)
+
+
+_FLOATS = ("start", "seconds", "memory_seconds", "compute_seconds")
+_WHOLE = (
+    "prefill_tokens",
+    "decode_tokens",
+    "padding_tokens",
+    "sequences",
+    "running",
+    "waiting",
+    "preempted",
+    "blocks_used",
+    "even_gaps",
+)

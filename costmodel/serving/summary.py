@@ -1,0 +1,200 @@
+"""A run in figures: throughput, latencies, goodput, utilisation, and whether every request is accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costmodel.errors import ConfigError
+
+if TYPE_CHECKING:
+    from costmodel.serving.results import Run
+
+Floats = NDArray[np.float64]
+
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slo:
+    """Limits that make a finished request a good one; None: no limit.
+
+    Attributes
+    ----------
+    ttft_s: to the first token. tpot_s: mean of each token after it. itl_s: longest wait between two. latency_s: to the end.
+    """
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    itl_s: float | None = None
+    latency_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.limits.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ConfigError(name, value, "seconds above 0, or None")
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that are set."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
+
+def slo_of(limits: Slo | Mapping[str, float] | None) -> Slo:
+    """Return the limits as an ``Slo``.
+
+    Raises
+    ------
+    ConfigError: for a limit that does not exist.
+    """
+    if isinstance(limits, Slo):
+        return limits
+    known = [f.name for f in fields(Slo)]
+    for name in limits or {}:
+        if name not in known:
+            raise ConfigError("slo", name, f"one of {', '.join(known)}")
+    return Slo(**(limits or {}))
+
+
+def summarise(run: Run) -> dict[str, Any]:
+    """The figures of a run.
+
+    Who: policy, copies (the engine version that the policy copies), engine, pricing, num_blocks, block_size, note.
+    Conservation: arrived = finished + rejected + unfinished; ``conserved`` says whether it holds. ``livelock`` and
+    ``cancelled`` say why something is unfinished.
+    Time: duration_s (first arrival to last step), busy_s, steps, iterations (rounds of the engine's loop).
+    Throughput, over the duration: requests_per_s, output_tokens_per_s, total_tokens_per_s; goodput (requests a second
+    that finish within the limits) and slo_share (of those that arrived).
+    Latencies, means and percentiles (``ttft_s``, ``ttft_p50_s`` ...): ttft, tpot, itl (every gap between two tokens),
+    latency, queued; and ``worst_itl_s``.
+    Load: mean_running, mean_waiting, in_system (time-weighted), peak_blocks, preemptions, processed_tokens,
+    recomputed_tokens, cached_tokens, padding_tokens.
+    Utilisation of the pools, over the duration, NaN where steps have no price: mfu (arithmetic at peak), mbu (bytes at bandwidth).
+    """
+    figures = _facts(run) | _conservation(run)
+    duration = _duration(run)
+    return figures | _time(run, duration) | _throughput(run, duration) | _latencies(run) | _load(run, duration)
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    f = run.facts
+    return {
+        "policy": f.policy.name,
+        "copies": f.policy.copies,
+        "engine": f.engine,
+        "pricing": f.pricing,
+        "num_blocks": f.num_blocks,
+        "block_size": f.block_size,
+        "note": f.note,
+        "livelock": f.livelock,
+        "cancelled": f.cancelled,
+    }
+
+
+def _conservation(run: Run) -> dict[str, Any]:
+    outcomes = run._outcomes
+    counts = {name: outcomes.count(name) for name in ("finished", "rejected", "unfinished")}
+    arrived = len(outcomes) - outcomes.count("not arrived")
+    return {"arrived": arrived, **counts, "conserved": arrived == sum(counts.values())}
+
+
+def _duration(run: Run) -> float:
+    """Seconds from the first arrival to the end of the last step."""
+    ends, arrivals = run.segments.end, run.outcome.arrival
+    came = arrivals[~np.isnan(arrivals)]
+    return float(ends.max() - came.min()) if ends.size and came.size else 0.0
+
+
+def _time(run: Run, duration: float) -> dict[str, Any]:
+    s = run.segments
+    return {
+        "duration_s": duration,
+        "busy_s": float(s.seconds.sum()),
+        "steps": int(s.count.sum()),
+        "iterations": run.facts.iterations,
+        "mfu": _ratio(float(s.compute_seconds.sum()), duration * run.facts.pools) if run.facts.priced else np.nan,
+        "mbu": _ratio(float(s.memory_seconds.sum()), duration * run.facts.pools) if run.facts.priced else np.nan,
+    }
+
+
+def _throughput(run: Run, duration: float) -> dict[str, Any]:
+    outcome, finished = run.outcome, run._finished
+    output = int(outcome.sampled.sum())
+    prompts = int(run.work.prompt[finished].sum())
+    good = finished & _within(run)
+    arrived = int((~np.isnan(outcome.arrival)).sum())
+    return {
+        "requests_per_s": _ratio(int(finished.sum()), duration),
+        "output_tokens": output,
+        "output_tokens_per_s": _ratio(output, duration),
+        "total_tokens_per_s": _ratio(output + prompts, duration),
+        "goodput": _ratio(int(good.sum()), duration),
+        "slo_share": _ratio(int(good.sum()), arrived),
+    }
+
+
+def _within(run: Run) -> NDArray[np.bool_]:
+    """Which requests keep every limit; one that has no such time (one token has no gap) keeps it."""
+    columns = {"ttft_s": "ttft_s", "tpot_s": "tpot_s", "itl_s": "worst_itl_s", "latency_s": "latency_s"}
+    within = np.ones(len(run.work), dtype=bool)
+    for name, limit in run.facts.slo.limits.items():
+        within &= ~(run.requests[columns[name]].to_numpy() > limit)
+    return within
+
+
+def _latencies(run: Run) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for name in ("ttft", "tpot", "latency", "queued"):
+        values = run.requests[f"{name}_s"].to_numpy()
+        figures |= _spread(name, values[~np.isnan(values)])
+    s = run.segments
+    gaps = np.concatenate([s.seconds / s.count, run.other_gaps[:, 0]])
+    weights = np.concatenate([s.even_gaps * s.count, run.other_gaps[:, 1]])
+    figures |= _weighted_spread("itl", gaps, weights)
+    worst = run.requests["worst_itl_s"].to_numpy()
+    return figures | {"worst_itl_s": float(np.nanmax(worst)) if not np.isnan(worst).all() else np.nan}
+
+
+def _spread(name: str, values: Floats) -> dict[str, float]:
+    if not values.size:
+        return {f"{name}_s": np.nan, **{f"{name}_p{p}_s": np.nan for p in PERCENTILES}}
+    cuts = np.percentile(values, PERCENTILES).tolist()
+    return {f"{name}_s": float(values.mean()), **{f"{name}_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
+
+
+def _weighted_spread(name: str, values: Floats, weights: Floats) -> dict[str, float]:
+    """Mean and percentiles of values that occur ``weights`` times each."""
+    total = float(weights.sum())
+    if not total:
+        return _spread(name, np.empty(0))
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / total
+    cuts = values[order][np.searchsorted(reached, np.array(PERCENTILES) / 100 - 1e-12)].tolist()
+    mean = float(values @ weights) / total
+    return {f"{name}_s": mean, **{f"{name}_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
+
+
+def _load(run: Run, duration: float) -> dict[str, Any]:
+    s, o = run.segments, run.outcome
+    running, waiting = (_ratio(float(column @ s.seconds), duration) for column in (s.running, s.waiting))
+    processed = int(((s.prefill_tokens + s.decode_tokens) * s.count).sum())
+    arrived_with = int((run.work.prompt + o.sampled - 1)[o.sampled > 0].sum())
+    return {
+        "mean_running": running,
+        "mean_waiting": waiting,
+        "in_system": running + waiting,
+        "peak_blocks": int(s.blocks_used.max()) if s.blocks_used.size else 0,
+        "preemptions": int(o.preemptions.sum()),
+        "processed_tokens": processed,
+        "recomputed_tokens": max(processed + int(o.found.sum()) - arrived_with, 0),
+        "cached_tokens": int(o.found.sum()),
+        "padding_tokens": int((s.padding_tokens * s.count).sum()),
+    }
+
+
+def _ratio(amount: float, per: float) -> float:
+    return amount / per if per else np.nan
