@@ -22,6 +22,7 @@ from costmodel.step import Step
 Array = NDArray[np.float64]
 
 _BOUND = pd.CategoricalDtype(["memory", "compute"])
+_SETTLED = 1e-13  # relative width at which a search ends
 
 
 def step_seconds(
@@ -225,16 +226,18 @@ def crossing(  # noqa: PLR0917  # the order is the interface's
         nbytes, _, compute = _totals(the_plan, hw, feature_values(step, the_plan.features))
         return compute - nbytes / hw.bandwidth
 
-    return _first_sign_change(excess)
+    return first_sign_change(excess)
 
 
-def _first_sign_change(excess: Callable[[Array], Array], low: float = 1.0, high: float = 1e9) -> float | None:
+def first_sign_change(
+    excess: Callable[[Array], Array], low: float = 1.0, high: float = 1e9, points: int = 1000
+) -> float | None:
     """Where ``excess`` first reaches 0 between ``low`` and ``high``; ``low`` when it starts above, None when never.
 
-    Narrows the bracket a thousandfold a round, so six calls settle it to the last digits of a float.
+    Narrows the bracket to one of ``points`` a round, until it is settled to the last digits of a float.
     """
-    for _ in range(6):
-        grid = np.geomspace(low, high, 1000)
+    while high > low * (1 + _SETTLED):
+        grid = np.geomspace(low, high, points)
         above = np.flatnonzero(excess(grid) >= 0)
         if above.size == 0:
             return None
