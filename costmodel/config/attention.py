@@ -181,7 +181,7 @@ class Grouped:
     qk_norm: norms of queries and keys: "head", one as wide as a head for each; "full", as wide as their projections;
         "biased head", as "head" with a bias. qk_norm_if: whether they are there.
     sinks: one learned logit a head.
-    output_gate: a gate as wide as the queries is projected beside them.
+    output_gate: a gate as wide as the queries is projected beside them. gate_bias: it has a bias where they have one.
     windows: which layers see what. window: the key of the window, or its rule.
     kv_heads, head_dim, v_head_dim: rules of the heads; v_head_dim None: as head_dim.
     """
@@ -192,6 +192,7 @@ class Grouped:
     qk_norm_if: Switch = True
     sinks: bool = False
     output_gate: bool = False
+    gate_bias: bool = True
     windows: Windows = said(full)
     window: Callable[[Keys], int] = lambda keys: keys.whole("sliding_window")
     kv_heads: Callable[[Keys], int] = kv_heads
@@ -230,7 +231,7 @@ class Grouped:
         q, k, v = body.q_heads * body.head_dim, body.kv_heads * body.head_dim, body.kv_heads * body.v_dim
         norms = {"": 0, HEAD_NORM: 2 * body.head_dim, BIASED_HEAD_NORM: 4 * body.head_dim, FULL_NORM: q + k}
         return (
-            (q * (2 if self.output_gate else 1) + k + v) * switched(keys, self.qkv_bias)
+            (q * (1 + (self.output_gate and self.gate_bias)) + k + v) * switched(keys, self.qkv_bias)
             + keys.hidden * switched(keys, self.o_bias)
             + norms[self.qk_norm] * switched(keys, self.qk_norm_if)
             + body.q_heads * self.sinks

@@ -64,7 +64,7 @@ class Mamba:
     rank: str = "time_step_rank"
     bias: Switch = "use_bias"
     conv_bias: Switch = "use_conv_bias"
-    inner: Callable[[Keys], int] = lambda keys: expanded(keys, "expand")
+    inner: Callable[[Keys], int] = lambda keys: keys.whole("intermediate_size", expanded(keys, "expand"))
     norms: bool = False
 
     def __call__(self, keys: Keys) -> Part:
@@ -176,9 +176,11 @@ def gated_deltanet(keys: Keys) -> Part:
 
 def kimi_delta(keys: Keys) -> Part:
     """Kimi delta attention: as gated DeltaNet, with a decay for each channel of the keys."""
-    inner = keys.inside("linear_attn_config")
-    hidden, heads, width = keys.hidden, inner.whole("num_heads"), inner.whole("head_dim")
-    kernel, all_heads = taps(inner, "short_conv_kernel_size"), heads * width
+    inner, hidden = keys.inside("linear_attn_config"), keys.hidden
+    heads = inner.whole("num_heads", keys.whole("linear_num_heads", 32))
+    width = inner.whole("head_dim", keys.whole("linear_head_dim", 128))
+    kernel = inner.whole("short_conv_kernel_size", taps(keys, "linear_conv_kernel_dim"), high=1024)
+    all_heads = heads * width
     body = Recurrent(
         kind="kimi_delta_attention",
         projections=(

@@ -157,16 +157,13 @@ FAMILIES = (
     ),
     Family(
         types=("cohere2",),
-        mixers=replace(BIASED, windows=said(every(4)), head_dim=hidden_over_heads),
+        mixers=replace(BIASED, windows=said(every(4))),
         norms=Norms(layer=1),
         outside=TIED,
         defaults=COHERE,
     ),
-    Family(
-        types=("granite", "helium"),
-        mixers=BIASED,
-        mlps=Dense(bias="mlp_bias"),
-    ),
+    Family(types=("granite",), mixers=BIASED, mlps=Dense(bias="mlp_bias")),
+    Family(types=("helium",), mixers=Grouped(qkv_bias="attention_bias"), mlps=Dense(bias="mlp_bias")),
     Family(types=("olmo",), mixers=BIASED, norms=Norms(layer=0, outside=0)),
     Family(types=("olmo2",), mixers=replace(BIASED, qk_norm=FULL_NORM)),
     Family(
@@ -187,10 +184,16 @@ FAMILIES = (
         defaults={"num_key_value_heads": 2, "head_dim": 128, "attention_bias": True},
     ),
     Family(
-        types=("glm4", "glm4v_text"),
+        types=("glm4",),
         mixers=Grouped(qkv_bias="attention_bias"),
         norms=Norms(layer=4),
         defaults={"num_key_value_heads": 2, "head_dim": 128, "attention_bias": True},
+    ),
+    Family(
+        types=("glm4v_text",),
+        mixers=Grouped(qkv_bias=True),
+        norms=Norms(layer=4),
+        defaults={"num_key_value_heads": 2},
     ),
     Family(types=("exaone",), mixers=BIASED, mlps=Dense(bias="mlp_bias")),
     Family(

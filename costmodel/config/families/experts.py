@@ -24,7 +24,7 @@ from costmodel.config.attention import (
     sliding_if_used_everywhere,
 )
 from costmodel.config.embedding import LAYER_NORM, Norms, Outside
-from costmodel.config.families.dense import BIASED, TIED
+from costmodel.config.families.dense import BIASED
 from costmodel.config.family import Family
 from costmodel.config.keys import Keys
 from costmodel.config.mlp import (
@@ -213,11 +213,10 @@ FAMILIES = (
             places=between,
             shared=shared_experts,
             shared_bias="use_bias",
-            expert_bias="use_bias",
             correction=True,
             dense=Dense(bias="use_bias"),
         ),
-        outside=TIED,
+        outside=Outside(tied=True, head_bias="use_bias"),
         defaults={"num_key_value_heads": 4, "moe_layer_start_index": 1, "num_shared_experts": 2},
     ),
     Family(
@@ -250,6 +249,7 @@ FAMILIES = (
             BIASED,
             qk_norm=HEAD_NORM,
             output_gate=True,
+            gate_bias=False,
             windows=said(every(4, "global_attn_every_n_layers")),
         ),
         mlps=Routed(places=after_dense("num_dense_layers", 1), shared=shared_experts, correction=True),

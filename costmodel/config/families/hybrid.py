@@ -13,10 +13,9 @@ from costmodel.config.attention import (
     SLIDING,
     Grouped,
     every_linear,
-    hidden_over_heads,
     said,
 )
-from costmodel.config.embedding import Norms, Outside
+from costmodel.config.embedding import Norms
 from costmodel.config.families.dense import BIASED, TIED
 from costmodel.config.family import Family
 from costmodel.config.keys import Keys
@@ -26,6 +25,7 @@ from costmodel.config.mlp import (
     Routed,
     after_dense,
     halved,
+    listed,
     maybe,
     periodic,
     rounded_two_thirds,
@@ -81,8 +81,8 @@ def all_linear(keys: Keys) -> list[str]:
 
 def lfm2_layout(keys: Keys) -> list[str]:
     """The listed layers attend; without a list, all."""
-    listed = keys.each("full_attn_idxs", int)
-    return [FULL if listed is None or layer in listed else LINEAR for layer in range(keys.layers)]
+    chosen = keys.each("full_attn_idxs", int)
+    return [FULL if chosen is None or layer in chosen else LINEAR for layer in range(keys.layers)]
 
 
 def minimax_layout(keys: Keys) -> Sequence[str]:
@@ -109,9 +109,11 @@ def olmo_layout(keys: Keys) -> list[str]:
 
 
 def kimi_layout(keys: Keys) -> list[str]:
-    """``kda_layers`` counts from one."""
-    inner = keys.inside("linear_attn_config")
-    linear = set(inner.each("kda_layers", int) or ())
+    """``kda_layers`` counts from one; the class has four linear layers, then three between those that attend."""
+    listed = keys.inside("linear_attn_config").each("kda_layers", int)
+    if listed is None:
+        return [FULL if layer and layer % 4 == 0 else LINEAR for layer in range(keys.layers)]
+    linear = set(listed)
     return [LINEAR if layer + 1 in linear else FULL for layer in range(keys.layers)]
 
 
@@ -164,8 +166,9 @@ _NEMOTRON_MAMBA = Mamba2(
     bias="use_bias",
     conv_bias="use_conv_bias",
 )
-_NEMOTRON_EXPERTS = Routed(gated=False, shared=maybe("moe_shared_expert_intermediate_size"), expert_bias="mlp_bias",
-                           shared_bias="mlp_bias")
+_NEMOTRON_EXPERTS = Routed(
+    gated=False, shared=maybe("moe_shared_expert_intermediate_size"), shared_bias="mlp_bias"
+)
 _NEMOTRON_MLP = Dense(gated=False, bias="mlp_bias")
 
 _BAMBA_MAMBA = Mamba2(
@@ -297,7 +300,7 @@ FAMILIES = (
         types=("nemotron_h",),
         mixers=by_kind(
             nemotron_blocks,
-            {"mamba": _NEMOTRON_MAMBA, "attention": BIASED.of_kind(FULL), "moe": nothing_here, "mlp": nothing_here},
+            {"mamba": _NEMOTRON_MAMBA, "attention": Grouped().of_kind(FULL), "moe": nothing_here, "mlp": nothing_here},
         ),
         mlps=by_kind(
             nemotron_blocks,
@@ -368,7 +371,6 @@ FAMILIES = (
             Grouped(
                 qkv_bias="attention_bias",
                 o_bias=True,
-                head_dim=hidden_over_heads,
                 window=lambda keys: keys.whole("attention_window_size", 2048),
             ),
             gated_lru,
@@ -378,9 +380,8 @@ FAMILIES = (
     ),
     Family(
         types=("kimi_linear",),
-        mixers=by_kind(kimi_layout, {LINEAR: kimi_delta, FULL: Latent().part}),
-        mlps=Routed(places=after_dense(otherwise=1), shared=shared_experts),
-        outside=Outside(),
+        mixers=by_kind(said(kimi_layout, kinds=MIXED), {LINEAR: kimi_delta, FULL: Latent().part}),
+        mlps=Routed(places=listed(after_dense(otherwise=1)), shared=shared_experts),
         refused=kimi_refused,
         defaults={
             "q_lora_rank": None,
