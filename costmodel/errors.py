@@ -15,7 +15,7 @@ class ConfigError(ValueError):
 
     def __init__(self, key: str, found: object, expected: str) -> None:
         self.key, self.found, self.expected = key, found, expected
-        super().__init__(f"{key}: found {_short(found)}, expected {expected}")
+        super().__init__(f"{_readable(key)}: found {_short(found)}, expected {expected}")
 
 
 class _UnknownName(ValueError):
@@ -40,6 +40,11 @@ class UnknownHardware(_UnknownName):
     """No accelerator of the catalogue has this id."""
 
     kind = "hardware"
+
+
+def _readable(key: str) -> str:
+    """Return the key as it is, or quoted and cut when a hostile config made it long or unprintable."""
+    return key if len(key) <= 80 and key.isprintable() else _short(key)  # noqa: PLR2004
 
 
 def _short(value: object, limit: int = 80) -> str:

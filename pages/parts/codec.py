@@ -10,12 +10,17 @@ import base64
 import binascii
 import json
 import zlib
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import costmodel as cm
+from pages.parts import format
 
 LONGEST_TEXT = 16_000  # characters of a packed value: browsers and proxies cut longer addresses
 LONGEST_JSON = 1_000_000  # bytes after unpacking
+LONGEST_NAME = 80  # characters
+_OWN_JSON = 8_000_000  # bytes of a config that this session packed itself: what the reader takes, and its quantization
 
 PEAK_UNITS = ("bf16", "fp16", "fp8", "int8", "fp4", "tf32", "fp32")
 
@@ -27,24 +32,24 @@ def pack(value: Any) -> str:
     {'name': '<b>X</b>', 'peak': [1, 2.5, None]}
     """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    packed = zlib.compress(text.encode(), 9)
+    packed = zlib.compress(text.encode(errors="surrogatepass"), 9)
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def unpack(text: str) -> Any:
-    """Undo ``pack``.
+def unpack(text: str, *, longest: int = LONGEST_TEXT, largest: int = LONGEST_JSON) -> Any:
+    """Undo ``pack``, for at most ``longest`` characters that hold at most ``largest`` bytes.
 
     Raises
     ------
     ConfigError: when the text was cut, changed, or would unpack to something huge.
     """
     expected = "a link as the page wrote it"
-    if len(text) > LONGEST_TEXT:
-        raise cm.ConfigError("packed value", f"{len(text):,} characters", f"at most {LONGEST_TEXT:,}")
+    if len(text) > longest:
+        raise cm.ConfigError("packed value", f"{len(text):,} characters", f"at most {longest:,}")
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         stream = zlib.decompressobj()
-        raw = stream.decompress(packed, LONGEST_JSON)
+        raw = stream.decompress(packed, largest)
         if not stream.eof:
             raise cm.ConfigError("packed value", text, expected)
         return json.loads(raw)
@@ -52,6 +57,54 @@ def unpack(text: str) -> Any:
         if isinstance(error, cm.ConfigError):
             raise
         raise cm.ConfigError("packed value", text, expected) from None
+
+
+def pack_model(config: Mapping[str, Any], quantization: Mapping[str, Any] | None = None, name: str = "") -> str:
+    """Pack a ``config.json``, the ``hf_quant_config.json`` that stood beside it, and what the model shall be called."""
+    return pack([config, quantization, clean_name(name)])
+
+
+def link_model(text: str) -> cm.Model:
+    """Undo ``pack_model`` for a text that a link carried.
+
+    Raises
+    ------
+    ConfigError: when it is not a packed model, or its config cannot be read.
+    """
+    return _model(unpack(text))
+
+
+@lru_cache(maxsize=32)
+def own_model(text: str) -> cm.Model:
+    """Undo ``pack_model`` for a text of this session, which may be longer than a link.
+
+    Raises
+    ------
+    ConfigError: when it is not a packed model, or its config cannot be read.
+    """
+    return _model(unpack(text, longest=_OWN_JSON, largest=_OWN_JSON))
+
+
+def _model(value: Any) -> cm.Model:
+    if not (isinstance(value, list) and len(value) == 3 and isinstance(value[2], str)):  # noqa: PLR2004
+        raise cm.ConfigError("model", value, "a config, its quantization and a name")
+    config, quantization, name = value
+    if not isinstance(config, dict) or not isinstance(quantization, dict | None):
+        raise cm.ConfigError("model", value, "the objects of a config.json and of an hf_quant_config.json")
+    model = cm.Model.from_config(config, quantization)
+    return model.replace(name=clean_name(name) or _described(model))
+
+
+def clean_name(name: str) -> str:
+    """A name of bounded length, of letters that can be shown."""
+    return "".join(letter for letter in name if letter.isprintable()).strip()[:LONGEST_NAME].strip()
+
+
+def _described(model: cm.Model) -> str:
+    """A name for a config that has none: "llama 70.55 B"."""
+    if model.name != model.family:
+        return model.name
+    return f"{model.family} {format.parameters(model.total_params)}"
 
 
 def pack_hardware(hw: cm.Hardware) -> str:

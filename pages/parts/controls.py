@@ -98,9 +98,13 @@ def _model() -> cm.Model:
     if state.value("model") == state.CUSTOM and not packed:
         state.notice("model", "The link names a model of its own but does not carry one. The default is used instead.")
     ids = [*cm.model(), *([state.CUSTOM] if packed else [])]
-    own = cm.Model.from_config(codec.unpack(packed)) if packed else None
-    chosen = choice("model", "Model", ids, lambda id_: own.name if own and id_ == state.CUSTOM else cm.model(id_).name)
+    own = codec.own_model(packed) if packed else None
+    chosen = choice("model", "Model", ids, lambda id_: _model_name(id_, own))
     return own if own and chosen == state.CUSTOM else cm.model(chosen)
+
+
+def _model_name(id_: str, own: cm.Model | None) -> str:
+    return f"{own.name} (your own)" if own and id_ == state.CUSTOM else cm.model(id_).name
 
 
 def _hardware() -> cm.Hardware:

@@ -38,7 +38,8 @@ class Control(Protocol):
         """A slider of Streamlit's that keeps the URL itself."""
 
     def parse(self, text: str) -> Any: ...
-    def write(self, value: Any) -> str: ...
+    def write(self, value: Any) -> str | None:
+        """The text of a value in a URL; None for one that no URL can carry."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Packed:
-    """A value of many parts, carried as one text; ``check`` raises ``ConfigError`` for what it cannot be."""
+    """A value of many parts, carried as one text; ``check`` raises ``ConfigError`` for what it cannot be.
+
+    A text that is too long for a link stays in the session alone.
+    """
 
     key: str
     check: Callable[[str], object]
@@ -109,8 +113,8 @@ class Packed:
         self.check(text)
         return text
 
-    def write(self, value: str) -> str:
-        return value
+    def write(self, value: str) -> str | None:
+        return value if len(value) <= codec.LONGEST_TEXT else None
 
 
 def geometric(*, high: int, extra: Sequence[int] = (), per_octave: int = 4) -> tuple[int, ...]:
@@ -128,10 +132,6 @@ def geometric(*, high: int, extra: Sequence[int] = (), per_octave: int = 4) -> t
     return tuple(sorted(v for v in values if v <= high))
 
 
-def _model_config(text: str) -> object:
-    return cm.Model.from_config(codec.unpack(text))
-
-
 def _with_custom(ids: Callable[[], list[str]]) -> Callable[[], list[str]]:
     return lambda: [*ids(), CUSTOM]
 
@@ -141,7 +141,7 @@ CONTROLS: dict[str, Control] = {
     for control in (
         Choice("model", "qwen3-0.6b", _with_custom(lambda: cm.model())),
         Choice("hardware", "h100-sxm", _with_custom(lambda: cm.hardware())),
-        Packed("model_config", _model_config),
+        Packed("model_config", codec.link_model),
         Packed("accelerator", codec.unpack_hardware),
         Choice("weights", AUTO, lambda: (AUTO, *DTYPES)),
         Choice("kv", AUTO, lambda: (AUTO, *KV_DTYPES)),
