@@ -139,7 +139,7 @@ def resident_bytes(
     for layer, count in model.distinct_layers:
         stored = model.quantization is not None
         parts = [(matrix, attention_shard) for matrix in (layer.mixer.matrices(model.hidden) if layer.mixer else ())]
-        parts += [(matrix, shard) for matrix in (layer.mlp.matrices(model.hidden) if layer.mlp else ())]
+        parts += [(matrix, shard) for matrix in (layer.mlp.matrices(model.hidden) if layer.mlp else ()) + layer.extra]
         for matrix, on in parts:
             inputs, outputs = on.params(matrix, layer.mixer)
             each = _resident_weight(model, formats, matrix, wide, stored=stored and matrix.role in layer.quantized)

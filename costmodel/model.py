@@ -67,6 +67,7 @@ class Attention:
     chunk: a token sees its own aligned chunk of this many positions only; None: no chunks.
     output_gate: a gate as wide as the queries is projected beside them (Qwen3-Next).
     shares_kv: reads the keys and values of an earlier layer and has none of its own (Gemma 3n).
+    values_from_keys: one projection gives keys and values; both are cached (Gemma 4).
     """
 
     q_heads: int
@@ -77,6 +78,7 @@ class Attention:
     chunk: int | None = None
     output_gate: bool = False
     shares_kv: bool = False
+    values_from_keys: bool = False
 
     def __post_init__(self) -> None:
         _whole(self, "q_heads", "kv_heads", "head_dim")
@@ -104,13 +106,12 @@ class Attention:
     def matrices(self, hidden: int) -> tuple[Matrix, ...]:
         """The projections of one layer."""
         wide = 2 if self.output_gate else 1
-        keys = (
-            Matrix("k", "qkv", hidden, self.kv_heads * self.head_dim, "kv"),
-            Matrix("v", "qkv", hidden, self.kv_heads * self.v_dim, "kv"),
-        )
+        keys = Matrix("k", "qkv", hidden, self.kv_heads * self.head_dim, "kv")
+        values = Matrix("v", "qkv", hidden, self.kv_heads * self.v_dim, "kv")
+        own = (keys,) if self.values_from_keys else (keys, values)
         return (
             Matrix("q", "qkv", hidden, wide * self.q_heads * self.head_dim),
-            *(() if self.shares_kv else keys),
+            *(() if self.shares_kv else own),
             Matrix("o", "o", self.q_heads * self.v_dim, hidden, "row"),
         )
 
@@ -315,6 +316,7 @@ class Layer:
     other_params: norms, biases, convolutions and the like: resident, not part of P.
     other_active_params: those of them that one token uses (per-expert biases make the difference); None: all.
     quantized: roles of its matrices that the model's quantization covers.
+    extra: matrices beside mixer and MLP that each token goes through (low-rank residuals, per-layer inputs).
     """
 
     mixer: Mixer | None = None
@@ -322,11 +324,12 @@ class Layer:
     other_params: int = 0
     other_active_params: int | None = None
     quantized: frozenset[str] = frozenset()
+    extra: tuple[Matrix, ...] = ()
 
     def matrices(self, hidden: int) -> tuple[Matrix, ...]:
         """All its matrices."""
         mixer = self.mixer.matrices(hidden) if self.mixer else ()
-        return mixer + (self.mlp.matrices(hidden) if self.mlp else ())
+        return mixer + (self.mlp.matrices(hidden) if self.mlp else ()) + self.extra
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,6 +372,7 @@ class Model:
     extra_matrices: matrices outside the layers, besides the head (projections beside a narrow embedding).
     other_params: learned positions, final norm, biases of the head and the like.
     position_params: those of ``other_params`` that are a table of positions (one row a token is read).
+    lookup_width: width of a further row that each token looks up in a table among ``other_params`` (Gemma 3n).
     dtype: format of the unquantized weights.
     max_context: tokens that the model was made for, None when its config does not say.
     left_out: parts of the checkpoint that are not modelled (a vision tower), in words.
@@ -385,6 +389,7 @@ class Model:
     extra_matrices: tuple[Matrix, ...] = ()
     other_params: int = 0
     position_params: int = 0
+    lookup_width: int = 0
     dtype: str = "bf16"
     kv_dtype: str | None = None
     quantization: Quantization | None = None

@@ -344,6 +344,7 @@ class _Builder:
             ops += self.matmuls(_dense(layer.mlp, self.model.hidden), layer, layers)
         if isinstance(layer.mlp, Experts):
             ops.append(self.experts(layer.mlp, layer, layers))
+        ops += self.matmuls(layer.extra, layer, layers)
         if self.count != "weights":
             ops.append(self.elementwise(layer, layers))
         if self.count == "everything" and self.shard.n > 1:
@@ -498,14 +499,15 @@ class _Builder:
     # ---- the rest
 
     def embedding(self) -> Operation:
-        width = (self.model.embed_dim or self.model.hidden) * DTYPES[self.formats.wide].bytes
+        each = DTYPES[self.formats.wide].bytes
         rows = 2 if self.model.position_params else 1
+        values = rows * (self.model.embed_dim or self.model.hidden) + self.model.lookup_width
         return Operation(
             name="embedding",
             kind="elementwise",
             count=1,
             dtype=self.formats.wide,
-            weight_bytes={TOKENS: rows * width},
+            weight_bytes={TOKENS: values * each},
             shape=1,
         )
 
@@ -552,7 +554,7 @@ def _around_mixer(projections: tuple[Matrix, ...]) -> tuple[list[Matrix], list[M
 
 def _dense(mlp: Mlp | Experts, hidden: int) -> list[Matrix]:
     """The matrices of an MLP that every token goes through."""
-    return [m for m in mlp.matrices(hidden) if m.stored == 1]
+    return [m for m in mlp.matrices(hidden) if m.role != "experts"]
 
 
 def _activation_width(mlp: Mlp | Experts | None) -> float:
