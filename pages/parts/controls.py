@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -77,6 +77,16 @@ def choice(
         st.session_state[key] = control.default
     st.session_state.setdefault(key, control.default)
     return st.selectbox(label, options, key=key, format_func=text, help=help, persist_state="session")
+
+
+def segments(key: str, label: str, texts: Mapping[str, str]) -> str:
+    """The options of a ``Choice`` side by side, one of them chosen: ``texts`` says how each reads."""
+    st.session_state.setdefault(key, state.CONTROLS[key].default)
+    chosen = st.segmented_control(
+        label, list(texts), key=key, format_func=texts.__getitem__, required=True, label_visibility="collapsed",
+        persist_state="session",
+    )  # fmt: skip
+    return str(chosen)
 
 
 def switch(key: str, label: str, off: str, on: str, help: str | None = None) -> bool:  # noqa: A002

@@ -152,6 +152,8 @@ CONTROLS: dict[str, Control] = {
         Number("memory_x", 1.0, 0.25, 4.0, step=0.05),
         Choice("rates", "datasheet", lambda: ("datasheet", "calibrated", "live")),
         Choice("count", "weights", lambda: ("weights", "attention")),
+        Choice("step", "decode", lambda: ("decode", "prefill", "mixed")),
+        Choice("sort", "order", lambda: ("order", "seconds", "bytes", "flops")),
         Number("batch", 1, 1, 1024, grid=geometric(high=1024, extra=[100, 200, 300, 400, 500, 1000])),
         Number("prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])),
         Number("context", 2048, 1, 131072, grid=geometric(high=131072, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])),

@@ -94,8 +94,9 @@ _SHEET = f"""
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
   border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem; margin: .4rem 0;}}
-.sc-figures dt {{color: var(--muted); font-size: .8125rem;}}
-.sc-figures dd {{margin: .15rem 0 0; font-size: 1.45rem; line-height: 1.2; white-space: nowrap;}}
+.sc-figures > div {{margin: 0;}}
+.sc-figures dt {{margin: 0; color: var(--muted); font-size: .8125rem;}}
+.sc-figures dd {{margin: .15rem 0 0 !important; font-size: 1.45rem; line-height: 1.2; white-space: nowrap;}}
 .sc-figures small {{font-size: .8125rem; color: var(--muted);}}
 .sc-sums {{display: grid; grid-template-columns: max-content minmax(0, 1fr) auto minmax(max-content, 16rem);
   gap: .35rem 1.4rem; font-size: .9375rem; align-items: baseline;}}
@@ -120,7 +121,13 @@ _SHEET = f"""
 .sc-notice {{border-left: 3px solid var(--ink); padding: .3rem .8rem; font-size: .9375rem; overflow-wrap: anywhere;
   background: color-mix(in srgb, var(--ink) 5%, transparent);}}
 .sc-notice p {{margin: .1rem 0;}}
-form.vega-bindings {{display: flex; flex-wrap: wrap; gap: .3rem 2rem;}}
+.stApp form.vega-bindings {{display: flex; flex-wrap: wrap; gap: .2rem 2.4rem; margin: -.5rem 0 0;}}
+.stApp form.vega-bindings .vega-bind {{width: auto;}}
+.stApp form.vega-bindings .vega-bind label > span:last-child {{min-width: 2.4rem;}}
+.stApp form.vega-bindings input[type=range] {{width: 12rem; max-width: 44vw;}}
+.stApp form.vega-bindings .vega-bind-name {{min-width: 0;}}
+.st-key-roof form.vega-bindings {{display: none;}}
+.st-key-what_if {{position: absolute;}}
 @media (max-width: 640px) {{
   .stMainBlockContainer {{padding: 3.6rem 1rem 3rem;}}
   .sc-headline {{font-size: 1.3125rem;}}

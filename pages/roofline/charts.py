@@ -16,6 +16,7 @@ import streamlit as st
 import costmodel as cm
 from pages.parts import chart, format
 from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.roofline.numbers import ROOF_HEIGHT
 
 TIME_HEIGHT = 330
 WHAT_IF = ("bandwidth_x", "compute_x")
@@ -328,7 +329,7 @@ def _mark(step: str, shape: str, size: int) -> Spec:
     x, y = _axes(field=f"{step}_s")
     said = f"'{step} of '+format(datum.{step}_t,',')+': '+{format.vega(format.SECONDS, f'datum.{step}_s')}"
     return {
-        "mark": {"type": "point", "shape": shape, "size": size, "strokeWidth": 1.6, "opacity": 1, "clip": True},
+        "mark": {"type": "point", "shape": shape, "size": 110, "strokeWidth": 1.6, "opacity": 1, "clip": True},
         "encoding": {
             "x": {**x, "field": f"{step}_t"},
             "y": y,
@@ -389,3 +390,174 @@ def _label_places() -> list[Spec]:
         ),
         *_calculate(pbottom=f"max({meet}?datum.dtop-4:datum.pfree,datum.line+2)"),
     ]
+
+
+# ---- the classical roofline ----------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def roof_spec() -> Spec:
+    """FLOP/s against FLOP a byte: the roofs of the chip, its ridge, and every operation of the step under them."""
+    return chart.spec(
+        _slope(),
+        _roofs(),
+        _ridge(),
+        _points(),
+        _point_labels(),
+        height=ROOF_HEIGHT,
+        params=[*_what_if_params(), *_frame_params(ROOF_HEIGHT)],
+    )
+
+
+def _roof_axes(x: str, y: str) -> tuple[Spec, Spec]:
+    return (
+        {
+            "field": x,
+            "type": "quantitative",
+            "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
+            "axis": chart.decades("arithmetic intensity, FLOP a byte"),
+        },
+        {
+            "field": y,
+            "type": "quantitative",
+            "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
+            "axis": chart.decades(None, format.FLOP_RATE),
+        },
+    )
+
+
+_ROOF = _calculate(
+    rate=str(_D["peak"] * _COMPUTE_X), corner=str(_D["peak"] * _COMPUTE_X / (_D["bandwidth"] * _BANDWIDTH_X))
+)
+
+
+def _slope() -> Spec:
+    """What memory allows: thick up to the corner of the roof that computes, thin on to the highest one."""
+    (x, y), (x2, y2) = _roof_axes("from", "from_rate"), ({"field": "corner"}, {"field": "rate"})
+    place = {"x": x, "y": y, "x2": x2, "y2": y2, "stroke": colour("memory")}
+    start = _calculate(**{"from": "pow(10,left)", "from_rate": str(alt.expr.pow(10, alt.param(name="left", value=0.0)) * _D["bandwidth"] * _BANDWIDTH_X)})
+    name = format.vega(format.BYTE_RATE, str(_D["bandwidth"] * _BANDWIDTH_X), 3, trim=True)
+    rule = {"type": "rule", "clip": True, "aria": False}
+    return {
+        "data": {"name": "roofs"},
+        "transform": [*_ROOF, *start],
+        "layer": [
+            {"mark": {**rule, "strokeWidth": 1.2, "strokeDash": [5, 4]}, "encoding": place},
+            {"transform": [{"filter": "datum.used"}],
+             "layer": [
+                 {"mark": {**rule, "strokeWidth": 4}, "encoding": place},
+                 {"transform": _calculate(nx=chart.first("frame", "name_at", 1)),
+                  **label(name, "memory", at(f"{_px('datum.nx')}-8", f"{_py(f'datum.nx*({_D.bandwidth * _BANDWIDTH_X})')}-10"),
+                          align="'right'")},
+             ]},
+        ],
+    }  # fmt: skip
+
+
+def _roofs() -> Spec:
+    """What each unit of the chip allows, named in the margin at the right."""
+    x, y = _roof_axes("corner", "rate")
+    place = {"x": x, "y": y, "x2": {"value": {"expr": "width"}}, "stroke": colour("compute")}
+    rule = {"type": "rule", "clip": True, "aria": False}
+    rate = format.vega(format.FLOP_RATE, "datum.rate", 4, trim=True)
+    name = f"({PHONE}?datum.formats:{rate}+', '+datum.formats)"
+    where = at("width-2", f"{_py('datum.rate')}+({PHONE}?datum.shift_phone:datum.shift)-6")
+
+    def named(weight: int, used: str) -> Spec:
+        return {"transform": [{"filter": used}], **label(name, "compute", where, align="'right'", weight=weight,
+                                                         size=f"({PHONE}?10:13)")}  # fmt: skip
+
+    return {
+        "data": {"name": "roofs"},
+        "transform": _ROOF,
+        "layer": [
+            {"transform": [{"filter": "!datum.used"}], "mark": {**rule, "strokeWidth": 1.2, "strokeDash": [5, 4]}, "encoding": place},
+            {"transform": [{"filter": "datum.used"}], "mark": {**rule, "strokeWidth": 4}, "encoding": place},
+            named(400, "!datum.used"),
+            named(600, "datum.used"),
+        ],
+    }  # fmt: skip
+
+
+def _ridge() -> Spec:
+    """B*: a dotted line under each corner, named under the one that computes."""
+    x, y = _roof_axes("corner", "rate")
+    down = {"x": x, "y": y, "y2": {"value": ROOF_HEIGHT}, "stroke": colour("ink")}
+    name = "'B* = '+format(round(datum.corner),',')"
+    left = f"datum.cx+8+{text_width(name)}>width"
+    return {
+        "data": {"name": "roofs"},
+        "transform": [*_ROOF, *_calculate(cx=_px("datum.corner"))],
+        "layer": [
+            {"mark": {"type": "point", "size": 30, "filled": True, "opacity": 1, "clip": True},
+             "encoding": {"x": x, "y": y, "fill": colour("compute"),
+                          "description": {"value": {"expr": f"'ridge of '+datum.formats+': '+format(datum.corner,',.1f')+' FLOP a byte'"}}}},
+            {"transform": [{"filter": "datum.used"}],
+             "layer": [
+                 {"mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "aria": False}, "encoding": down},
+                 label(name, "ink", at(f"{left}?datum.cx-7:datum.cx+7", str(ROOF_HEIGHT - 10)),
+                       align=f"{left}?'right':'left'", weight=600),
+             ]},
+        ],
+    }  # fmt: skip
+
+
+_REACHED = [
+    *_calculate(seconds=seconds()),
+    *_calculate(intensity="datum.flops/datum.bytes", reached="datum.flops/datum.seconds"),
+]
+
+
+def _points() -> Spec:
+    """Each operation of the decode step (circles) and of the prefill (diamonds), and whole steps (squares)."""
+    x, y = _roof_axes("intensity", "reached")
+    layers = []
+    for kind, shape, fill, of in (
+        ("prefill", "diamond", "prefill", " of the prefill"),
+        ("decode", "circle", "decode", " of the decode step"),
+        ("step", "square", "paper", ""),
+    ):
+        detail = (
+            f"datum.name+'{of}: '+format(datum.intensity,',.3~r')+' FLOP a byte, '"
+            f"+{format.vega(format.FLOP_RATE, 'datum.reached', 3)}+', '+{format.vega(format.SECONDS, 'datum.seconds')}"
+        )
+        layers.append(
+            {
+                "transform": [{"filter": f"datum.kind=='{kind}'"}],
+                "mark": {
+                    "type": "point", "shape": shape, "size": 110, "strokeWidth": 1.4, "opacity": 1, "clip": True,
+                    "fillOpacity": 0 if kind == "step" else 1, "tooltip": {"expr": detail},
+                },
+                "encoding": {
+                    "x": x, "y": y, "fill": colour(fill), "stroke": colour("ink"),
+                    "description": {"value": {"expr": detail}},
+                },
+            }
+        )  # fmt: skip
+    return {"data": {"name": "points"}, "transform": _REACHED, "layer": layers}
+
+
+def _point_labels() -> Spec:
+    """Names of the points: operations below right, whole steps above left, each in its lane."""
+    lane = f"({PHONE}?datum.lane_phone:datum.lane)*(type+4)"
+    text = f"({PHONE}?datum.short:datum.text)"
+    wide = text_width(text)
+
+    def named(kind: str, meaning: str, weight: int, *, leftward: bool) -> Spec:
+        pushed = f"max(0,{wide}-datum.px+10)"  # px that the left edge pushes the text over the slope, which rises there
+        y = f"datum.py-12-{lane}-{pushed}*up/across" if leftward else f"datum.py+type+8+{lane}"
+        x = f"max(datum.px-10,{wide})" if leftward else f"min(datum.px+8,width-{wide}-2)"
+        return {
+            "transform": [{"filter": f"datum.kind=='{kind}'"}],
+            **label(text, meaning, at(x, y), align="'right'" if leftward else "'left'", weight=weight),
+        }
+
+    return {
+        "data": {"name": "names"},
+        "transform": [*_REACHED, *_calculate(px=_px("datum.intensity"), py=_py("datum.reached"))],
+        "layer": [
+            named("decode", "decode text", 400, leftward=False),
+            named("prefill", "prefill text", 400, leftward=False),
+            named("step", "ink", 600, leftward=True),
+        ],
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +11,38 @@ import numpy as np
 import pandas as pd
 
 import costmodel as cm
+from costmodel.dtypes import dtype as cm_dtype
 from pages.parts import format
 from pages.parts.scenario import Scenario
+from pages.roofline import labels
 
 CHUNK = 256  # tokens of the prompt in the mixed step, at most
 _VAST = 1e9  # sequences: so many that the weights no longer count
 _PER_DECADE = 40  # points of a curve
+_NO_TIME = 1e23  # bytes a second
+_SHORT = {
+    "q, k, v projections": "projections",
+    "o projection": "projections",
+    "gate, up": "MLP",
+    "down": "MLP",
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A width of page that labels are laid out for: px of the plot and of its type, and the columns for it."""
+
+    width: float
+    type: float
+    margin: float  # px at the right where the names of the roofs stand
+    text: str
+    lane: str
+    shift: str
+
+
+ROOF_HEIGHT = 320  # px of the plot
+PAGES = (Page(850, 14, 160, "text", "lane", "shift"), Page(300, 11, 70, "short", "lane_phone", "shift_phone"))
+_NAME_DECADE = 60  # px a decade up: about what the pictures have
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,20 @@ class Roofline:
     def prefill(self) -> cm.Cost:
         return self.price(cm.Step.prefill(self.prompt))
 
+    @cached_property
+    def prefill_with_caches(self) -> cm.Cost:
+        """The same prefill with its square counted and the LM head only where logits are needed: a bound."""
+        return self.floor.price(cm.Step.prefill(self.prompt), "attention")
+
+    @cached_property
+    def estimate(self) -> cm.Cost:
+        """The decode step by the source that speaks, overheads and activations included."""
+        return self.scenario.price(cm.Step.decode(self.batch, self.context))
+
+    def cost_of(self, step: str) -> cm.Cost:
+        """Floor of one of the page's three steps."""
+        return {"decode": self.decode, "prefill": self.prefill, "mixed": self.mixed}[step]
+
     @property
     def chunk(self) -> int:
         return min(CHUNK, self.prompt)
@@ -81,12 +121,6 @@ class Roofline:
         """Bytes of weights that a decode step of this batch streams."""
         cost: float = self.floor.price(cm.Step.decode(self.batch, self.context), "weights").bytes
         return cost
-
-    @cached_property
-    def cache_bytes(self) -> float:
-        """Bytes of caches read and written by the decode step, counted or not."""
-        table = self.decode_with_caches.operations
-        return float(table["kv_bytes"].sum())
 
     @property
     def ridge(self) -> float:
@@ -122,6 +156,14 @@ class Roofline:
         return bool(self.decode.bound == "memory")
 
     # ---- what the charts are drawn from ----------------------------------------------------------------------
+
+    def time_data(self) -> dict[str, pd.DataFrame]:
+        """Datasets of the picture of time against T."""
+        return {"frame": self.frame(), "curve": self.curves(), "marks": self.marks()}
+
+    def roof_data(self) -> dict[str, pd.DataFrame]:
+        """Datasets of the classical roofline."""
+        return {"frame": self.roof_frame(), "roofs": self.roofs(), "points": self.points(), "names": self.names()}
 
     @property
     def last_token(self) -> float:
@@ -182,6 +224,91 @@ class Roofline:
         row = {"left": 0.7, "right": self.last_token, "bottom": bottom, "top": top}
         return pd.DataFrame([{**row, "bandwidth_x": s.bandwidth_x, "compute_x": s.compute_x}])
 
+    # ---- the classical roofline ------------------------------------------------------------------------------
+
+    def points(self) -> pd.DataFrame:
+        """Operations of the decode step and of the prefill, and whole steps: FLOPs, bytes, and the peak of their format.
+
+        ``kind`` is "decode", "prefill" or "step"; ``label`` the short name that the picture writes.
+        """
+        decode, prefill = cm.Step.decode(self.batch, self.context), cm.Step.prefill(self.prompt)
+        rows = [*self._operations("decode", decode), *self._operations("prefill", prefill)]
+        ends = int(self.chunk == self.prompt)
+        mixed = cm.Step.mixed(self.chunk, 0, self.batch, self.context, chunk_logits=ends)
+        beside = f"chunk of {format.count(self.chunk)} with {self.batch} decode{'s' if self.batch > 1 else ''}"
+        wholes = (("whole decode step", "decode", decode), ("whole prefill", "prefill", prefill), (beside, "mixed", mixed))
+        for name, short, step in wholes:
+            cost = self._plain(step)
+            rows.append(_point("step", name, short, cost.flops, cost.bytes, cost.flops / cost.compute_seconds))
+        return pd.DataFrame(rows).assign(bandwidth=self._base.bandwidth)
+
+    def _operations(self, kind: str, step: cm.Step) -> list[dict[str, Any]]:
+        table = self._plain(step).operations
+        # On the same chip with memory that takes no time, an operation takes as long as its arithmetic does.
+        no_memory = self._base.replace(bandwidth=_NO_TIME)
+        arithmetic = replace(self.floor.without_what_if(), hardware=no_memory).price(step, self.count).operations
+        peaks = table["flops"] / arithmetic["seconds"]
+        return [
+            _point(kind, row.name, _SHORT.get(str(row.name), str(row.name)), row.flops, row.bytes, peak)
+            for row, peak in zip(table.itertuples(index=False), peaks, strict=True)
+            if row.flops > 0 and row.bytes > 0
+        ]
+
+    def roofs(self) -> pd.DataFrame:
+        """The chip's peaks, formats of the same rate together, the one that computes marked."""
+        base, used = self._base, self.scenario.formats.compute
+        by_rate: dict[float, list[str]] = {}
+        for unit, rate in base.peak.items():
+            by_rate.setdefault(rate, []).append(unit)
+        unit = cm_dtype(used).unit
+        rows = [
+            {"peak": rate, "formats": ", ".join(sorted(units, key=lambda u: u != unit)), "used": unit in units, "bandwidth": base.bandwidth}
+            for rate, units in sorted(by_rate.items())
+        ]
+        for page in PAGES:
+            heights = [-math.log10(row["peak"]) * _NAME_DECADE for row in rows]
+            for row, shift in zip(rows, labels.spread(heights, page.type + 3), strict=True):
+                row[page.shift] = shift
+        return pd.DataFrame(rows)
+
+    def roof_frame(self) -> pd.DataFrame:
+        """One row: the corners of the roofline's picture, where the slope has its name, and the multipliers."""
+        points, roofs, s = self.points(), self.roofs(), self.scenario
+        intensity = points["flops"] / points["bytes"]
+        corner = roofs["peak"].max() / self._base.bandwidth
+        left = min(0.4, float(intensity.min()) / 2)
+        right = 7 * max(700.0, float(intensity.max()), 2 * corner)
+        used = float(roofs.loc[roofs["used"], "peak"].iloc[0])
+        row = {"left": left, "right": right, "bottom": left * self._base.bandwidth / 1.5, "top": 3 * roofs["peak"].max()}
+        name_at = _emptiest(left * 3, used / self._base.bandwidth / 2, intensity[points["kind"] == "step"])
+        return pd.DataFrame([{**row, "name_at": name_at, "bandwidth_x": s.bandwidth_x, "compute_x": s.compute_x}])
+
+    def names(self) -> pd.DataFrame:
+        """Labels of the points, each with its lane on a wide page and on a phone."""
+        points, frame = self.points(), self.roof_frame().iloc[0]
+        across, up = (math.log10(frame[b] / frame[a]) for a, b in (("left", "right"), ("bottom", "top")))
+        rows: list[dict[str, Any]] = []
+        for kinds, leftward in ((("decode", "prefill"), False), (("step",), True)):
+            some = [row for kind in kinds for row in _named(points[points["kind"] == kind])]
+            for page in PAGES:
+                sheet = labels.Sheet(page.width / across, ROOF_HEIGHT / up, page.type)
+                places = [labels.Place(math.log10(row["flops"] / row["bytes"] / frame["left"]), row[page.text]) for row in some]
+                found = labels.lanes(places, sheet, self._roof(sheet, page, frame["left"]), leftward=leftward)
+                for row, lane in zip(some, found, strict=True):
+                    row[page.lane] = lane
+            rows += some
+        return pd.DataFrame(rows)
+
+    def _roof(self, sheet: labels.Sheet, page: Page, left: float) -> labels.Roof:
+        roofs = self.roofs()
+        used = float(roofs.loc[roofs["used"], "peak"].iloc[0])
+        below = [
+            math.log10(used / peak) * sheet.up + shift - 6
+            for peak, shift in zip(roofs["peak"], roofs[page.shift], strict=True)
+        ]
+        ridge = math.log10(used / self._base.bandwidth / left)
+        return labels.Roof(ridge, (page.width - page.margin) / sheet.across, below)
+
     def _times(self) -> tuple[float, float]:
         """Shortest and longest time on the axis, the same under every what-if.
 
@@ -209,3 +336,28 @@ def _points(cost: cm.Cost) -> list[dict[str, float]]:
         {"flops": float(f), "bytes": float(b), "peak": float(p)}
         for f, b, p in zip(cost.flops, cost.bytes, peaks, strict=True)
     ]
+
+
+def _point(kind: str, name: str, label: str, flops: float, nbytes: float, peak: float) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "label": label, "flops": flops, "bytes": nbytes, "peak": peak}
+
+
+def _named(points: pd.DataFrame) -> list[dict[str, Any]]:
+    """One row a label: points of one kind that stand together share theirs."""
+    if points.empty:
+        return []
+    if points["kind"].iloc[0] == "step":
+        return [{**row, "text": row["name"], "short": row["label"]} for row in points.to_dict("records")]
+    intensity = (points["flops"] / points["bytes"]).tolist()
+    rows = []
+    for where, text in labels.clusters(intensity, points["label"].tolist()):
+        row = points.iloc[intensity.index(where)].to_dict()
+        rows.append({**row, "text": text, "short": text.split(",")[0] + (" …" if "," in text else "")})
+    return rows
+
+
+def _emptiest(low: float, high: float, taken: Any) -> float:
+    """The place between two intensities that is furthest from those taken."""
+    places = np.geomspace(low, max(high, low * 1.01), 25)
+    apart = np.abs(np.log(places)[:, None] - np.log(np.asarray(taken, float))[None, :]).min(axis=1)
+    return float(places[int(np.argmax(apart))])

@@ -1,15 +1,42 @@
+"""The Roofline page: what one step costs, and why. Reads top to bottom as the page does."""
+
 import streamlit as st
-from pages.parts import controls, chart, dragging
-from pages.parts.components import top, Ink
-from pages.roofline import charts
+
+from pages.parts import chart, components, controls, dragging, state
+from pages.roofline import charts, table, words
 from pages.roofline.numbers import Roofline
-from pages.parts import state
-s = controls.scenario()
-r=Roofline(s, state.value("batch"), state.value("prompt"), state.value("context"), state.value("count"))
-top(s, "Hello ", Ink("356", "memory", True))
-chart.draw(charts.time_spec(), {"frame":r.frame(),"curve":r.curves(),"marks":r.marks()}, key="time", alt="x")
-dragging.bridge(["time"])
-controls.slider("batch", "Sequences decoding, B")
-controls.slider("prompt", "Prompt, tokens")
-controls.slider("context", "Context of each, tokens")
-controls.switch("count", "Count the caches", "weights", "attention")
+
+numbers = Roofline(
+    controls.scenario(),
+    batch=state.value("batch"),
+    prompt=state.value("prompt"),
+    context=state.value("context"),
+    count=state.value("count"),
+)
+
+components.top(numbers.scenario, *words.headline(numbers))
+
+chart.draw(charts.time_spec(), numbers.time_data(), key="time", alt=words.time_alt(numbers))
+dragging.bridge(["time", "roof"])
+
+with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
+    controls.slider("batch", "Sequences decoding, B")
+    controls.slider("prompt", "Prompt, tokens")
+    controls.slider("context", "Context of each, tokens")
+    controls.switch("count", "Count the caches", off="weights", on="attention")
+
+components.figures(words.figures(numbers))
+components.note(words.below_picture(numbers))
+components.derivation(words.arithmetic(numbers), key="arithmetic")
+
+components.section("The same step under the roof", words.under_the_roof(numbers))
+chart.draw(charts.roof_spec(), numbers.roof_data(), key="roof", alt=words.roof_alt(numbers))
+
+components.section("Where the step goes")
+with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):
+    shown = controls.segments("step", "Step", table.STEPS)
+    sort = controls.segments("sort", "Sorted by", table.SORTS)
+table.operations(numbers.cost_of(shown), sort).draw()
+components.note(words.below_table(numbers, shown))
+
+components.questions(words.questions(numbers), key="roofline_question")

@@ -62,10 +62,11 @@ def panel(shape: Shape, *, rows: Sequence[Shown], columns: Sequence[Shown]) -> J
         "phase": shape.phase,
         "new": shape.new,
         "cached": shape.cached,
+        "writes": shape.writes,
         **cells(shape, rows=rows, columns=columns),
         "lanes": [_lane(block) for block in shape.blocks if block.kind == "rows"],
         "edges": [_edge(block) for block in shape.blocks if block.kind == "store"],
-        "square": _square_note(shape),
+        "squares": square.heads if (square := shape.block("scores")) else 0,
         "state": _state_note(shape),
         "mlp": mlp_note(shape.layer),
     }
@@ -93,8 +94,6 @@ def _lane(block: Block) -> Json:
         "name": block.name,
         "label": _LANES[block.name],
         "features": block.features,
-        "size": f"{count(block.rows)} × {count(block.columns)}",
-        "heads": block.heads,
         "from": list(block.depends_on),
     }
 
@@ -105,18 +104,8 @@ def _edge(block: Block) -> Json:
     return {
         "name": block.name,
         "features": block.features,
-        "heads": block.heads,
-        "size": f"{count(block.columns)} × {count(block.features)}",
         "each": f"{each} a token",
     }
-
-
-def _square_note(shape: Shape) -> str:
-    square = shape.block("scores")
-    if square is None:
-        return ""
-    size = f"{count(square.rows)} × {count(square.columns)}"
-    return f"scores {size}, for each of {count(square.heads)} heads" if square.heads > 1 else f"scores {size}, one head"
 
 
 def _state_note(shape: Shape) -> str:

@@ -1,0 +1,79 @@
+"""Where the step goes: one row an operation, with its shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+import costmodel as cm
+from pages.parts import format
+from pages.parts.components import Column, Ink, Table, Text, share_bar
+
+SORTS = {"order": "in order", "seconds": "time", "bytes": "bytes", "flops": "FLOPs"}
+STEPS = {"decode": "decode step", "prefill": "prefill", "mixed": "mixed step"}
+
+
+def operations(cost: cm.Cost, sort: str) -> Table:
+    """The operations of a step, in order or by one of their amounts, under the shares of each."""
+    rows = cost.operations.copy()
+    rows["bound"] = rows["bound"].astype(str)
+    for name in ("bytes", "flops"):
+        rows[f"{name}_share"] = rows[name] / max(float(rows[name].sum()), 1e-30)
+    if sort != "order":
+        rows = rows.sort_values(sort, ascending=False, kind="stable")
+    total = {
+        "name": "whole step", "count": "", "bytes": cost.bytes, "flops": cost.flops, "seconds": cost.seconds,
+        "bound": str(cost.bound),
+    }  # fmt: skip
+    shares = {"bytes": "bytes_share", "flops": "flops_share"}.get(sort, "share")
+    return Table(_columns(rows, shares), rows.to_dict("records"), [total])
+
+
+def _columns(rows: pd.DataFrame, shown: str) -> list[Column]:
+    byte_unit, byte_scale = _unit(rows["bytes"].max(), format.BYTES)
+    flop_unit, flop_scale = _unit(rows["flops"].max(), format.FLOP)
+    time_unit, time_scale = _unit(rows["seconds"].max(), format.SECONDS)
+    return [
+        Column("operation", lambda row: row["name"]),
+        Column("times", lambda row: Ink(row["count"], "muted")),
+        Column(byte_unit, lambda row: _amount(row["bytes"] / byte_scale)),
+        Column(flop_unit, lambda row: _amount(row["flops"] / flop_scale)),
+        Column(time_unit, lambda row: _amount(row["seconds"] / time_scale)),
+        *(_share(name, key, bar=key == shown) for name, key in _SHARES),
+        Column("waits for", lambda row: Ink(row["bound"], row["bound"]) if row["seconds"] else Ink("–", "muted")),
+    ]
+
+
+_SHARES = (("of bytes", "bytes_share"), ("of FLOPs", "flops_share"), ("of time", "share"))
+
+
+def _share(name: str, key: str, *, bar: bool) -> Column:
+    meaning = {"bytes_share": "memory", "flops_share": "compute"}.get(key)
+
+    def cell(row: dict[str, Any]) -> Text:
+        if key not in row:
+            return ""
+        text = f"{_whole_percent(row[key])}{format.NBSP}%"
+        return [text, share_bar(row[key], meaning or row["bound"])] if bar else Ink(text, "muted")
+
+    return Column(f"share {name}", cell)
+
+
+def _amount(value: float) -> str:
+    """Three digits, no finer than a thousandth of the column's unit."""
+    if value <= 0:
+        return "–"
+    return format.significant(value) if value >= 0.1 else f"{value:.3f}" if value >= 0.0005 else "< 0.001"  # noqa: PLR2004
+
+
+def _whole_percent(share: float) -> str:
+    return "< 1" if 0 < share < 0.005 else f"{100 * share:.0f}"  # noqa: PLR2004
+
+
+def _unit(largest: float, ladder: format.Ladder) -> tuple[str, float]:
+    """One unit for a whole column: that of its largest entry."""
+    unit = format.quantity(float(largest), ladder).unit
+    return unit, next(scale for scale, name in ladder if name == unit)
+
+

@@ -1,0 +1,191 @@
+// A run, step by step: the picture of one step, the triangle of work that a cache saves, and the bill. It plays in the
+// browser alone; the step goes back to the page when the hand lets go or the run is stopped.
+
+const PLAYING_MS = 50;          // a step, while playing
+const CALM_STOPS = 12;          // jumps from end to end, where the reader's system asks for reduced motion
+const CALM_MS = 500;
+const WIDE = 900;               // px of page from which the bill stands beside the triangle
+
+const RUN_MARKUP = `
+<div class="transport">
+  <button type="button" class="first" aria-label="To the prefill" title="To the prefill">⏮︎</button>
+  <button type="button" class="play" aria-label="Play" title="Play">▶︎</button>
+  <button type="button" class="next" aria-label="One step on" title="One step on">⏭︎</button>
+  <input type="range" min="0" step="1" aria-label="Step of the run">
+  <output class="caption" aria-live="off"></output>
+</div>
+<div class="picture"></div>
+<div class="below"><div class="triangle"></div><div class="bill"></div></div>`;
+
+// ---- the picture of one step --------------------------------------------------------------------------------------------
+
+function drawRun(data, step, width) {
+  const sheet = new Sheet(width, []), wide = width >= 560, frames = wide ? data.wide : data.narrow;
+  const one = { ...data.panel, ...frames[step], ...data.steps[step] };
+  const share = wide ? 0.2 : 0.26, labels = 44, lanes = width * share;
+  const most = items(frames.at(-1).columns), closed = most.filter((item) => item.gap).length;
+  const free = width - labels - lanes - 66 - closed * GAP_WIDTH;
+  const first = items(frames[0].rows), rowHeight = clamp(170 / first.length, 6, 16);
+  const columnWidth = Math.min(free / (most.length - closed), 16);
+  const g = drawPanel(sheet, one, { x: 0, y: 0, width }, { id: "r", share, labels, columnWidth, rowHeight, equal: data.equal, plain: false });
+  const height = g.top + extent(first, rowHeight) + g.edgeHeight + 46;
+  if (step > 0 && extent(first, rowHeight) > 60) ghost(g, first, rowHeight);
+  return { sheet, height: Math.max(height, g.end), alt: caption(data, step) };
+}
+
+// Where the prefill's rows were, so that the eye keeps what has collapsed.
+function ghost(g, first, rowHeight) {
+  const y = g.end + 6, height = g.top + extent(first, rowHeight) - y;
+  if (height < 24) return;
+  g.sheet.add(`<rect x="${px(g.squareX)}" y="${px(y)}" width="${px(extent(first, g.cell))}" height="${px(height)}" class="ghost"/>`);
+  g.sheet.text(g.squareX + extent(first, g.cell) + 8, y + height / 2 + 4, `the prefill had ${plural(first.at(-1).stop, "row")}`, { look: "muted" });
+}
+
+function caption(data, step) {
+  const { phase, new: rows, cached } = data.steps[step], kept = data.panel.writes ? `, ${plural(rows, "new key")} and value${rows === 1 ? "" : "s"}` : "";
+  return `Step ${whole(step)} of ${whole(data.steps.length - 1)}, ${phase}: ${plural(rows, "row")}${kept}, ${whole(cached)} cached.`;
+}
+
+// ---- the triangle ---------------------------------------------------------------------------------------------------------
+
+const MARGIN = { left: 52, right: 12, top: 30, bottom: 40 };
+
+function drawTriangle(data, step, width) {
+  const sheet = new Sheet(width, []), { without, kept, yTicks, xTicks, title } = data.triangle, steps = without.length;
+  const height = width < 560 ? 220 : 260, inner = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
+  const top = Math.max(...without, ...kept), x = (i) => MARGIN.left + (i / steps) * inner[0], y = (v) => MARGIN.top + inner[1] * (1 - v / top);
+  const area = (from, to) => `M${px(x(from))} ${px(y(0))}` + without.slice(from, to).map((v, i) => `V${px(y(v))}H${px(x(from + i + 1))}`).join("") + `V${px(y(0))}z`;
+  sheet.add(`<path d="${area(0, steps)}" class="later"/><path d="${area(0, step + 1)}" class="saved"/>`);
+  sheet.add(`<path d="${without.map((v, i) => `${i ? "V" : `M${px(x(0))} `}${px(y(v))}H${px(x(i + 1))}`).join("")}" class="edge"/>`);
+  const bar = (i, v, phase) => { const h = Math.max(y(0) - y(v), 3); return `<rect x="${px(x(i))}" y="${px(y(0) - h)}" width="${px(Math.max(x(i + 1) - x(i), i ? 0 : 4))}" height="${px(h)}" class="${phase}"/>`; };
+  sheet.add(kept.map((v, i) => bar(i, v, i ? "decode" : "prefill")).reverse().join(""));
+  axes(sheet, { x, y, height, xTicks, yTicks, title });
+  const at = (x(step) + x(step + 1)) / 2;
+  sheet.line(at, MARGIN.top - 6, at, y(0) + 5, "cursor");
+  triangleLabels(sheet, data.triangle, { x, y, width, at, steps });
+  return { sheet, height, alt: data.triangle.alt, toStep: (px_) => clamp(Math.floor(((px_ - MARGIN.left) / inner[0]) * steps), 0, steps - 1) };
+}
+
+function axes(sheet, { x, y, height, xTicks, yTicks, title }) {
+  sheet.line(MARGIN.left, y(0), x(0) + (sheet.width - MARGIN.left - MARGIN.right), y(0), "axis");
+  for (const [value, label] of yTicks) {
+    sheet.line(MARGIN.left - 5, y(value), MARGIN.left, y(value), "axis");
+    sheet.text(MARGIN.left - 9, y(value) + 4, label, { anchor: "end", look: "muted" });
+  }
+  for (const value of xTicks) sheet.text(x(value + 0.5), y(0) + 17, whole(value), { anchor: "middle", look: "muted" });
+  sheet.text(0, 14, title, { look: "muted", size: sheet.type + 1 });
+  sheet.text((x(0) + sheet.width) / 2, height - 6, "step", { anchor: "middle", look: "muted" });
+}
+
+function triangleLabels(sheet, triangle, { x, y, width, steps }) {
+  const size = sheet.small ? 12 : 14, end = x(steps) - 8;
+  sheet.text(end, y(triangle.without.at(-1)) + (sheet.small ? 44 : 56), triangle.saved, { anchor: "end", look: "ink halo", size });
+  const first = Math.max(y(triangle.kept[0]) - 10, 44);
+  sheet.text(x(0) + 10, Math.min(first, y(triangle.without[0]) - 10), triangle.prefill, { look: "prefill-text halo", size, weight: 600 });
+  if (triangle.decode) sheet.text(x(steps * 0.42), y(triangle.kept.at(-1)) - 9, triangle.decode, { look: "decode-text halo", size, weight: 600 });
+}
+
+// ---- the bill -------------------------------------------------------------------------------------------------------------
+
+function bill(data, step) {
+  const { heads, rows, split, splitNames } = data.bill;
+  const row = ({ name, meaning, here, soFar, without }) =>
+    `<tr><th scope="row">${escaped(name)}</th><td class="${meaning}">${escaped(here[step])}</td><td class="${meaning}"><b>${escaped(soFar[step])}</b></td><td>${escaped(without[step])}</td></tr>`;
+  const share = split.prefillShare[step], part = (name, value) => `<span class="${name}"><i></i>${splitNames[name]} ${escaped(value)}</span>`;
+  return `<table><thead><tr><th></th>${heads.map((head) => `<th scope="col">${escaped(head)}</th>`).join("")}</tr></thead><tbody>${rows.map(row).join("")}</tbody></table>
+    <div class="split" role="img" aria-label="${escaped(splitNames.alt)}"><i class="prefill" style="flex:${share} 0 3px"></i><i class="decode" style="flex:${1 - share} 0 0"></i></div>
+    <div class="parts">${part("prefill", split.prefill[step])}${part("decode", split.decode[step])}</div>`;
+}
+
+// ---- the player -----------------------------------------------------------------------------------------------------------
+
+class Player {
+  constructor(root) {
+    root.innerHTML = RUN_MARKUP;
+    const find = (name) => root.querySelector(name);
+    Object.assign(this, { root, step: null, timer: null, written: null, calm: matchMedia("(prefers-reduced-motion: reduce)") });
+    Object.assign(this, { first: find(".first"), play: find(".play"), next: find(".next"), range: find("input"), caption: find(".caption"), bill: find(".bill") });
+    this.picture = new Picture(find(".picture"), "run");
+    this.triangle = new Picture(find(".triangle"), "cache-triangle");
+    this.first.onclick = () => this.rest(0);
+    this.next.onclick = () => this.rest(this.step + 1);
+    this.play.onclick = () => (this.timer ? this.rest(this.step) : this.start());
+    this.range.oninput = () => { this.stop(); this.show(Number(this.range.value)); };
+    this.range.onchange = () => this.rest(Number(this.range.value));
+    this.scrub(this.triangle.frame);
+  }
+
+  take(data, send) {
+    const first = this.step === null, moved = data.step !== this.written;
+    Object.assign(this, { data, send, last: data.steps.length - 1 });
+    this.range.max = this.last;
+    if (first || (moved && !this.timer)) this.step = data.step;
+    this.written = data.step;
+    this.picture.set((width) => drawRun(this.data, this.step, width));
+    this.triangle.set((width) => drawTriangle(this.data, this.step, width));
+    this.show(clamp(this.step, 0, this.last));
+  }
+
+  show(step) {
+    performance.mark("step-from");
+    this.step = clamp(step, 0, this.last);
+    this.range.value = this.step;
+    this.caption.textContent = caption(this.data, this.step);
+    this.range.setAttribute("aria-valuetext", this.caption.textContent);
+    this.picture.paint();
+    this.triangle.paint();
+    this.bill.innerHTML = bill(this.data, this.step);
+    performance.measure("step", "step-from");
+  }
+
+  start() {
+    if (this.step >= this.last) this.show(0);
+    const [every, by] = this.calm.matches ? [CALM_MS, Math.ceil(this.last / CALM_STOPS)] : [PLAYING_MS, 1];
+    this.timer = setInterval(() => {
+      this.show(this.step + by);
+      if (this.step >= this.last) this.rest(this.last);
+    }, every);
+    this.label("Pause", "⏸︎");
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.label("Play", "▶︎");
+  }
+
+  // The hand lets go: the step goes back to the page, which keeps it in its address.
+  rest(step) {
+    this.stop();
+    this.show(step);
+    if (this.step !== this.written) { this.written = this.step; this.send(this.step); }
+  }
+
+  label(words, sign) {
+    this.play.textContent = sign;
+    this.play.title = words;
+    this.play.setAttribute("aria-label", words);
+  }
+
+  scrub(frame) {
+    const follow = (event) => {
+      if (!event.buttons) return;
+      const left = frame.getBoundingClientRect().left;
+      this.stop();
+      this.show(drawTriangle(this.data, this.step, frame.clientWidth).toStep(event.clientX - left));
+    };
+    frame.addEventListener("pointerdown", (event) => { frame.setPointerCapture(event.pointerId); follow(event); });
+    frame.addEventListener("pointermove", follow);
+    frame.addEventListener("pointerup", () => this.rest(this.step));
+    frame.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by) { event.preventDefault(); this.rest(this.step + by); }
+    });
+  }
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  const player = mount(parentElement, (root) => new Player(root));
+  player.take(data, (step) => setStateValue("step", step));
+  return () => { player.stop(); player.picture.observer.disconnect(); player.triangle.observer.disconnect(); mounted.delete(parentElement); };
+}
