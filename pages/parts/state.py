@@ -98,6 +98,31 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """A few whole numbers, such as the cached tokens of each sequence in a step; in the URL they stand with dots between."""
+
+    key: str
+    default: tuple[int, ...]
+    low: int
+    high: int
+    most: int
+    bound: bool = False
+
+    def parse(self, text: str) -> tuple[int, ...]:
+        parts = text.split(".")
+        whole = len(parts) <= self.most and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)  # noqa: PLR2004
+        values = tuple(int(part) for part in parts) if whole else ()
+        if not values or not all(self.low <= value <= self.high for value in values):
+            raise cm.ConfigError(
+                self.key, text, f"up to {self.most} whole numbers from {self.low:,} to {self.high:,}, with dots between"
+            )
+        return values
+
+    def write(self, value: Sequence[int]) -> str:
+        return ".".join(str(number) for number in value)
+
+
+@dataclass(frozen=True)
 class Packed:
     """A value of many parts, carried as one text; ``check`` raises ``ConfigError`` for what it cannot be.
 
@@ -157,6 +182,17 @@ CONTROLS: dict[str, Control] = {
         Number("batch", 1, 1, 1024, grid=geometric(high=1024, extra=[100, 200, 300, 400, 500, 1000])),
         Number("prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])),
         Number("context", 2048, 1, 131072, grid=geometric(high=131072, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])),
+        Number("tokens", 6, 2, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])[1:]),
+        Number("rows", 1, 1, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])),
+        Number("layer", 0, 0, 99, bound=False),
+        Choice("cells", "true", lambda: ("true", "equal")),
+        Number("run_prompt", 20, 1, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])),
+        Number("run_tokens", 200, 1, 1000, grid=geometric(high=1000, extra=[50, 100, 200, 300, 500])),
+        Number("run_step", 0, 0, 999, bound=False),
+        Choice("run_measure", "rows", lambda: ("rows", "flops", "seconds")),
+        Numbers("lengths", (5, 2, 7, 4), 1, 15, most=8),
+        Number("chunk", 4, 1, 2048, grid=geometric(high=2048, extra=[500, 1000])),
+        Number("chunk_cached", 3, 0, 4096, grid=(0, *geometric(high=4096, extra=[500, 1000]))),
     )
 }
 
