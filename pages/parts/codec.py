@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import costmodel as cm
-from pages.parts import format
+from pages.parts.format import parameters
 
 LONGEST_TEXT = 16_000  # characters of a packed value: browsers and proxies cut longer addresses
 LONGEST_JSON = 1_000_000  # bytes after unpacking
@@ -104,7 +104,7 @@ def _described(model: cm.Model) -> str:
     """A name for a config that has none: "llama 70.55 B"."""
     if model.name != model.family:
         return model.name
-    return f"{model.family} {format.parameters(model.total_params)}"
+    return f"{model.family} {parameters(model.total_params)}"
 
 
 def pack_hardware(hw: cm.Hardware) -> str:

@@ -12,7 +12,6 @@ import queue
 import re
 import tempfile
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from costmodel.config.document import MAX_BYTES
 SECONDS = 15.0
 """Longest wait for the hub, in all."""
 
-_ID = re.compile(r"[A-Za-z0-9][\w.\-]*(?:/[A-Za-z0-9][\w.\-]*)?")
+_ID = re.compile(r"[A-Za-z0-9][\w.\-]*(?:/[A-Za-z0-9][\w.\-]*)?", re.ASCII)
 _LONGEST_ID = 120
 _WORDS = 160  # characters of somebody else's message
 _HOST = re.compile(r"^https?://[^/\s]+/")
@@ -33,7 +32,7 @@ class HubError(ValueError):
 
 @dataclass(frozen=True)
 class Found:
-    """What the hub has of a model: its name, its ``config.json``, and its ``hf_quant_config.json`` where there is one."""
+    """What the hub has of a model: its name, its ``config.json``, and its ``hf_quant_config.json``, if any."""
 
     name: str
     config: str
@@ -51,8 +50,8 @@ def repository(text: str) -> str:
     ('Qwen/Qwen3-0.6B', 'gpt2')
     """
     typed = text.strip()
-    path = _HOST.sub("", typed).split("?")[0].strip("/")
-    found = "/".join(path.split("/")[:2]) if path != typed else path
+    address = _HOST.match(typed)
+    found = "/".join(typed[address.end() :].split("?")[0].split("/")[:2]) if address else typed
     if len(found) > _LONGEST_ID or not _ID.fullmatch(found):
         raise HubError(f"{typed[:60]!r} is no hub id: it looks like Qwen/Qwen3-0.6B.")
     return found
@@ -85,14 +84,16 @@ def fetch(hub_id: str, seconds: float = SECONDS) -> Found:
 
 
 def _download(repo: str) -> Found:
-    from huggingface_hub import utils  # noqa: PLC0415  # a third of a second, and needed by few
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read at the import: ask for the files, nothing else
+    from huggingface_hub import errors  # noqa: PLC0415  # a third of a second, and needed by few
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
-    utils.disable_progress_bars()
+    disable_progress_bars()
     with tempfile.TemporaryDirectory() as folder:
         config = _file(repo, "config.json", folder)
         try:
             quantization = _file(repo, "hf_quant_config.json", folder)
-        except utils.EntryNotFoundError:
+        except errors.EntryNotFoundError:
             quantization = None
     return Found(repo.rsplit("/", maxsplit=1)[-1], config, quantization)
 
@@ -111,26 +112,27 @@ def _file(repo: str, name: str, folder: str) -> str:
 
 
 # By name and not by class, so that nothing is imported before somebody asks; the first that fits is said.
-_REASONS: dict[str, Callable[[str], str]] = {
-    "HubError": lambda repo: "",
-    "ImportError": lambda repo: "The package huggingface_hub is not installed, so paste the config instead.",
-    "GatedRepoError": lambda repo: (
-        f"{repo} is gated: its files are given only to who accepted its licence on the hub. "
+_REASONS = {
+    "ImportError": "The package huggingface_hub is not installed, so paste the config instead.",
+    "GatedRepoError": (
+        "{repo} is gated: its files are given only to who accepted its licence on the hub. "
         "Download its config.json there, and paste or upload it here."
     ),
-    "OfflineModeIsEnabled": lambda repo: "HF_HUB_OFFLINE is set on this server, so paste the config instead.",
-    "RepositoryNotFoundError": lambda repo: f"The hub has no public model {repo}. Look at the spelling, capitals too.",
-    "EntryNotFoundError": lambda repo: f"{repo} is on the hub but has no config.json.",
-    "UnicodeDecodeError": lambda repo: f"The config.json of {repo} is no text in UTF-8.",
-    "TimeoutException": lambda repo: "The hub answers too slowly. Try again, or paste the config.",
+    "OfflineModeIsEnabled": "HF_HUB_OFFLINE is set on this server, so paste the config instead.",
+    "RepositoryNotFoundError": "The hub has no public model {repo}. Look at the spelling, capitals too.",
+    "EntryNotFoundError": "{repo} is on the hub but has no config.json.",
+    "HFValidationError": "{repo} is no hub id: it looks like Qwen/Qwen3-0.6B.",
+    "UnicodeDecodeError": "The config.json of {repo} is no text in UTF-8.",
+    "TimeoutException": "The hub answers too slowly. Try again, or paste the config.",
 }
 
 
 def _reason(repo: str, error: Exception) -> str:
-    names = [kind.__name__ for kind in type(error).__mro__]
-    for name, sentence in _REASONS.items():
-        if name in names:
-            return sentence(repo) or str(error)
+    if isinstance(error, HubError):
+        return str(error)
+    for kind in type(error).__mro__:
+        if kind.__name__ in _REASONS:
+            return _REASONS[kind.__name__].format(repo=repo)
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
         return f"The hub answered {status} for {repo}. Try again later, or paste the config."
