@@ -16,7 +16,7 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
-from costmodel.rates import Latent, Rates, calibrated
+from costmodel.rates import Rates, calibrated
 from costmodel.step import Step
 
 Array = NDArray[np.float64]
@@ -339,11 +339,11 @@ def _attention_seconds(c: _Context) -> Array:
     batch = np.maximum(sequences, 1)
     cached = np.ravel(c.step.reads(mixer.window, mixer.chunk, c.op.phase)) / batch
     new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
+    dims = (q_heads, kv_heads, mixer.head_dim)
     if c.op.phase == "decode":
-        one = c.rates.attention_decode(batch, cached + new, q_heads, kv_heads, mixer.head_dim, c.formats.kv)
+        one = c.rates.attention_decode(batch, cached + new, *dims, c.formats.kv, queries=new)
     else:
         pairs = np.ravel(c.step.pairs(mixer.window, mixer.chunk, c.op.phase)) / batch
-        dims = (q_heads, kv_heads, mixer.head_dim)
         one = c.rates.attention_prefill(batch, np.maximum(new, 1), *dims, c.op.dtype, cached=cached, pairs=pairs)
     return np.where(sequences > 0, c.op.count * one, 0.0)
 
@@ -354,10 +354,9 @@ def _latent_seconds(c: _Context) -> Array:
     batch = np.maximum(sequences, 1)
     new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
     cached = np.ravel(c.step.reads(None, None, c.op.phase)) / batch
-    latent = Latent(kv_rank=mixer.kv_rank, rope=mixer.rope_dim, nope=mixer.nope_dim, value=mixer.v_dim)
     tokens, over = (new + cached, 0) if c.op.phase == "decode" else (np.maximum(new, 1), cached)
     one: Array = c.rates.mla(
-        c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv, latent=latent, cached=over
+        c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv, latent=mixer, cached=over
     )
     return np.where(sequences > 0, c.op.count * one, 0.0)
 

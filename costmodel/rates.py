@@ -15,17 +15,18 @@ The form and where it comes from:
 ``attention_prefill``   sum; ``serial`` for each key that the last query tile walks past
 ``mla_decode``          hypotenuse; ``ramp``
 ``mla_prefill``         sum; ``serial`` for each key
-``moe``                 sum over the expected distinct experts; ``per_item`` for each routed token (permute, reduce)
+``moe``                 sum over the expected distinct experts, rows in tiles of 8 to 128 an expert; ``per_item`` for
+                        each 32 rows of each of them
 ``all_reduce``          overhead + per_item * (n - 1) + 2 (n - 1) / n * bytes / (eb * link); ``ramp``
 ``elementwise``         overhead a kernel, and its bytes
-``host``                overhead + per_item * sequences a step, by engine
+``host``                overhead + per_item * sequences a step, by engine and its generation
 ======================  ===========================================================================================
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
 from importlib import resources
@@ -36,8 +37,9 @@ import numpy as np
 
 from costmodel.dtypes import DTYPES, dtype
 from costmodel.errors import ConfigError
-from costmodel.hardware import Hardware
-from costmodel.operations import ACTIVATION_BYTES, expected_experts
+from costmodel.hardware import Hardware, hardware
+from costmodel.model import LatentAttention
+from costmodel.operations import ACTIVATION_BYTES, expected_experts, latent_flops
 
 GENERAL = "general"
 """Name of the set of fractions that serves any device without its own."""
@@ -118,24 +120,41 @@ _MOST_NUMBERS = 4
 
 @dataclass(frozen=True)
 class Form:
-    """How work becomes time, the same on every device: which operations overlap, and the rows of a tile.
+    """How work becomes time, the same on every device.
 
     Attributes
     ----------
-    tile: rows that a matrix multiply is done in at a time, once there are that many.
+    tile: most rows of a matrix multiply that one tile takes; None: rows cost what they are.
     overlapped, mixed: how the memory and the arithmetic of matmul-like, and of the other operations, combine.
     quantizes: a matmul in 8 or 4 bits quantizes its input in a pass of its own.
     """
 
-    tile: int
+    tile: int | None
     overlapped: np.ufunc
     mixed: np.ufunc
     quantizes: bool
 
+    def rows(self, m: Any) -> Any:
+        """Rows that a matmul of ``m`` rows computes: up to a tile as they are, then whole tiles."""
+        if self.tile is None:
+            return m
+        tile = np.clip(m, 1, self.tile)
+        return np.ceil(m / tile) * tile
+
+    def expert_rows(self, each: Any) -> Any:
+        """Rows computed for an expert with ``each`` tokens: tiles of the next power of two, from 8 to a whole one."""
+        if self.tile is None:
+            return each
+        tile = np.clip(np.exp2(np.ceil(np.log2(each))), _LEAST_TILE, self.tile)
+        return np.ceil(each / tile) * tile
+
+
+_LEAST_TILE = 8
+_ITEM_ROWS = 32  # of an expert; one item of its work
 
 KERNELS = Form(tile=128, overlapped=np.hypot, mixed=np.add, quantizes=True)
 """Kernels of serving engines on GPUs."""
-BOUND = Form(tile=1, overlapped=np.maximum, mixed=np.maximum, quantizes=False)
+BOUND = Form(tile=None, overlapped=np.maximum, mixed=np.maximum, quantizes=False)
 """Perfect overlap and no waste: nothing can be faster."""
 
 
@@ -146,17 +165,8 @@ class Source(NamedTuple):
     error: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Latent:
-    """Widths of multi-head latent attention; the defaults are DeepSeek-V3's (arXiv 2412.19437)."""
-
-    kv_rank: int = 512
-    rope: int = 64
-    nope: int = 128
-    value: int = 128
-
-
-DEEPSEEK = Latent()
+DEEPSEEK = LatentAttention(heads=128, kv_rank=512, rope_dim=64, nope_dim=128, v_dim=128)
+"""Widths of DeepSeek-V3's latent attention (arXiv 2412.19437)."""
 
 
 @dataclass(frozen=True)
@@ -212,35 +222,49 @@ class Rates:
     # ---- which figure serves, and how far it can be trusted ----------------------------------------------------
 
     def fit(self, operation: str, name: str, weights: str | None = None) -> Fit:
-        """The fit that serves an operation in a format, by the order of ``nearest_formats``.
+        """The fit that serves an operation in a format, by the order of ``nearest_formats``; for "host", an engine's.
 
         Raises
         ------
-        ConfigError: for an operation or a format that does not exist.
+        ConfigError: for an operation, a format or an engine that does not exist.
         """
+        return self._served(operation, name, weights)[2]
+
+    def _served(self, operation: str, name: str, weights: str | None = None) -> tuple[str, str, Fit]:
+        """(the key that was asked for, the key that serves it, the fit)."""
+        if operation not in OPERATIONS:
+            raise ConfigError("operation", operation, f"one of {', '.join(OPERATIONS)}")
+        key = self._engine(name) if operation == "host" else self._key(operation, name, weights)
         if self.form is BOUND:
-            return _PERFECT
-        for key in nearest_formats(format_key(name, weights)):
-            found = self.fits.get((operation, key))
+            return key, key, _PERFECT
+        for near in (key,) if operation == "host" else nearest_formats(key):
+            found = self.fits.get((operation, near))
             if found is not None:
-                return found
-        raise ConfigError("operation", operation, f"one of {', '.join(sorted({op for op, _ in self.fits}))}")
+                return key, near, found
+        known = ", ".join(k for op, k in self.fits if op == operation) or "nothing: these rates have no fit of it"
+        raise ConfigError(operation, name, known)
+
+    def _engine(self, name: str) -> str:
+        """The engine of that name, or, of a name without its generation, the latest: "vllm" is "vllm-2026"."""
+        generations = sorted(engine for engine in self.engines if engine.startswith(f"{name}-"))
+        return generations[-1] if generations else name
+
+    def _key(self, operation: str, name: str, weights: str | None) -> str:
+        """The format key of an operation, with what this chip has no unit for unpacked to 16 bits."""
+        multiplies = operation in ("matmul", "moe") and "@" not in name
+        return format_key(*self.formats(name, weights)) if multiplies else format_key(name, weights)
 
     def source(self, operation: str, name: str = "bf16") -> Source:
         """Where the figure for an operation in a format comes from, and its median error on held-out measurements."""
         if self.form is BOUND:
             return Source(f"datasheet of {self.hardware.name}: a bound, not an estimate", None)
-        key = name if operation == "host" else format_key(name)
-        found = self.host_fit(name) if operation == "host" else self.fit(operation, name)
-        served = next((k for (op, k), fit in self.fits.items() if op == operation and fit is found), key)
-        return Source(_sentence(self, operation, key, served, found), found.median)
+        key, served, fit = self._served(operation, name)
+        return Source(_sentence(self, operation, key, served, fit), fit.median)
 
     def band(self, operation: str, name: str = "bf16") -> tuple[float, float]:
         """(low, high): factors on the estimate between which 80 % of held-out measurements lie; (1, 1) of a bound."""
-        if self.form is BOUND:
-            return 1.0, 1.0
-        found = self.host_fit(name) if operation == "host" else self.fit(operation, name)
-        return found.low, found.high
+        fit = self.fit(operation, name)
+        return fit.low, fit.high
 
     # ---- operations --------------------------------------------------------------------------------------------
 
@@ -250,26 +274,32 @@ class Rates:
         Weights in a format that no unit multiplies ("int4") are unpacked to 16 bits first.
         """
         compute, stored = self.formats(dtype, weights)
-        fit = self.fit("matmul", compute, stored)
+        fit = self.fit("matmul", dtype, weights)
         narrow = DTYPES[compute].bytes
         traffic = k * (n * DTYPES[stored].bytes) + m * (k * min(narrow, ACTIVATION_BYTES) + n * ACTIVATION_BYTES)
-        tile = np.clip(m, 1, self.form.tile)
-        rows = np.ceil(m / tile) * tile
         bandwidth = fit.eb * self.hardware.bandwidth
-        flops = 2.0 * rows * n * k
+        flops = 2.0 * self.form.rows(m) * n * k
         busy = self.form.overlapped(traffic / bandwidth, flops / (fit.ef * self.hardware.peak_of(compute)))
         if self.form.quantizes and narrow < ACTIVATION_BYTES:
             busy = busy + m * k * ((ACTIVATION_BYTES + narrow) / bandwidth)
         return (busy + (fit.overhead + fit.serial * k)) * (m > 0)
 
-    def attention_decode(
-        self, batch: Any, kv_len: Any, q_heads: Any, kv_heads: Any, head_dim: Any, kv_dtype: str
+    def attention_decode(  # noqa: PLR0917  # the order is the interface's
+        self, batch: Any, kv_len: Any, q_heads: Any, kv_heads: Any, head_dim: Any, kv_dtype: str, queries: Any = 1
     ) -> Seconds:
-        """Seconds of one layer's attention for ``batch`` sequences of one new token over ``kv_len`` keys each."""
+        """Seconds of one layer's attention for ``batch`` sequences of one new token over ``kv_len`` keys each.
+
+        ``queries``: new tokens a sequence, above 1 when drafts are verified. Memory decides, unless so many queries
+        share a key that not even the peak keeps up.
+        """
         fit = self.fit("attention_decode", kv_dtype)
-        sequence = kv_heads * head_dim * 2 * dtype(kv_dtype).bytes * kv_len + q_heads * head_dim * 2 * ACTIVATION_BYTES
-        memory = batch * sequence / (fit.eb * self.hardware.bandwidth)
-        return (_ramped(memory, fit.ramp) + fit.per_item * batch * kv_heads + fit.overhead) * (batch > 0)
+        cache = kv_heads * head_dim * 2 * dtype(kv_dtype).bytes * kv_len
+        moved = batch * (cache + queries * q_heads * head_dim * 2 * ACTIVATION_BYTES)
+        flops = 4.0 * batch * queries * q_heads * head_dim * kv_len
+        busy = np.maximum(
+            moved / (fit.eb * self.hardware.bandwidth), flops / self.hardware.peak_of(self._compute("bf16"))
+        )
+        return (_ramped(busy, fit.ramp) + fit.per_item * batch * kv_heads + fit.overhead) * (batch > 0)
 
     def attention_prefill(  # noqa: PLR0917  # the order is the interface's
         self,
@@ -305,13 +335,13 @@ class Rates:
         heads: Any,
         kv_dtype: str,
         *,
-        latent: Latent = DEEPSEEK,
+        latent: LatentAttention = DEEPSEEK,
         cached: Any = 0,
     ) -> Seconds:
         """Seconds of one layer's latent attention kernel for ``batch`` sequences (DeepSeek-V2, arXiv 2405.04434).
 
-        Decode: one new token over ``tokens`` latents each, absorbed. Prefill: ``tokens`` new ones over ``cached``, with
-        keys and values expanded by a matmul that is not part of it. ``heads`` are those of one device.
+        Decode: one new token over ``tokens`` latents each, absorbed. Prefill: ``tokens`` new ones over ``cached``, the
+        cheaper way, without the matmul that expands the new ones. ``heads`` are those of one device.
 
         Raises
         ------
@@ -342,15 +372,17 @@ class Rates:
         by n. ``matrices``: 3 with a gate, else 2. Distinct experts as expected under uniform routing.
         """
         compute, stored = self.formats(dtype, weights)
-        fit = self.fit("moe", compute, stored)
+        fit = self.fit("moe", dtype, weights)
+        tokens = np.asarray(tokens, dtype=float)
         routed = tokens * top_k
         hit = expected_experts(tokens, experts, top_k)
+        each = np.divide(routed, hit, out=np.ones(np.shape(hit)), where=hit > 0)
         values = routed * (2 * hidden + matrices * width) + 2 * tokens * hidden
         weight_bytes = hit * hidden * width * (matrices * DTYPES[stored].bytes)
         memory = (weight_bytes + ACTIVATION_BYTES * values) / (fit.eb * self.hardware.bandwidth)
-        flops = 2.0 * matrices * routed * hidden * width
+        flops = 2.0 * matrices * hit * self.form.expert_rows(each) * hidden * width
         busy = self.form.mixed(memory, flops / (fit.ef * self.hardware.peak_of(compute)))
-        return (busy + fit.per_item * routed + fit.overhead) * (tokens > 0)
+        return (busy + fit.per_item * hit * np.ceil(each / _ITEM_ROWS) + fit.overhead) * (tokens > 0)
 
     def all_reduce(self, bytes: Any, n: Any) -> Seconds:
         """Seconds to add up ``bytes`` on each of ``n`` devices and give all of them the sum; 0 for one device.
@@ -381,22 +413,8 @@ class Rates:
         """
         if engine is None:
             return np.zeros(np.shape(sequences))
-        fit = self.host_fit(engine)
+        fit = self.fit("host", engine)
         return fit.overhead + fit.per_item * np.asarray(sequences)
-
-    def host_fit(self, engine: str) -> Fit:
-        """The constants of an engine.
-
-        Raises
-        ------
-        ConfigError: for an engine without constants.
-        """
-        if self.form is BOUND:
-            return _PERFECT
-        found = self.fits.get(("host", engine))
-        if found is None:
-            raise ConfigError("host", engine, f"one of {', '.join(self.engines)}, or None")
-        return found
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -429,14 +447,23 @@ _PERFECT = Fit()
 def format_key(compute: str, weights: str | None = None) -> str:
     """Name under which a fit for arithmetic in ``compute`` on weights stored as ``weights`` is kept.
 
+    Weights that are unpacked before they are multiplied give "weights@compute"; such a name is returned as it is.
+
+    Raises
+    ------
+    ConfigError: for a format that does not exist.
+
     >>> format_key("bf16"), format_key("fp16", "bf16"), format_key("fp8", "fp8_block"), format_key("bf16", "int4")
     ('bf16', 'bf16', 'fp8_block', 'int4@bf16')
+    >>> format_key("int4"), format_key("int4@bf16")
+    ('int4@bf16', 'int4@bf16')
     """
-    compute_, stored = dtype(compute), dtype(weights or compute)
-    if stored.unit is None and weights is None:
-        compute_ = dtype("bf16")
-    names = ["bf16" if d.unit in ("bf16", "fp16") else d.name for d in (stored, compute_)]
-    return names[0] if stored.unit == compute_.unit or names[0] == names[1] else "@".join(names)
+    if weights is None:
+        weights, _, compute = str(compute).partition("@")
+        compute = compute or (weights if dtype(weights).unit else "bf16")
+    pair = dtype(weights), dtype(compute)
+    stored, computed = ("bf16" if d.unit in ("bf16", "fp16") else d.name for d in pair)
+    return stored if pair[0].unit == pair[1].unit or stored == computed else f"{stored}@{computed}"
 
 
 _NEAREST: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -486,28 +513,26 @@ _TINY = 1e-30  # seconds; keeps an empty transfer from being divided by zero
 # ---- latent attention --------------------------------------------------------------------------------------------
 
 
-def _absorbed(
-    form: Form, tokens: Any, cached: Any, heads: Any, latent: Latent, width: float
-) -> tuple[Any, Any, np.ufunc]:
-    """Values moved in bytes and FLOPs of one sequence's decode step against its latents."""
-    latents = (tokens + cached) * (latent.kv_rank + latent.rope) * width
-    queries = heads * (2 * latent.kv_rank + latent.rope) * ACTIVATION_BYTES
-    flops = 2.0 * heads * (2 * latent.kv_rank + latent.rope) * (tokens + cached)
-    return latents + queries, flops, form.overlapped
+def _absorbed(form: Form, tokens: Any, cached: Any, heads: Any, mla: LatentAttention, width: float) -> _Work:
+    """One sequence's decode step against its latents."""
+    keys = tokens + cached
+    queries = heads * (2 * mla.kv_rank + mla.rope_dim) * ACTIVATION_BYTES
+    flops = 2.0 * heads * (2 * mla.kv_rank + mla.rope_dim) * keys
+    return keys * (mla.kv_rank + mla.rope_dim) * width + queries, flops, form.overlapped
 
 
-def _expanded(
-    form: Form, tokens: Any, cached: Any, heads: Any, latent: Latent, width: float
-) -> tuple[Any, Any, np.ufunc]:
-    """The same of one prompt, with its keys and values expanded to heads before; ``width`` is that of the cache."""
-    head = latent.nope + latent.rope + latent.value
+def _expanded(form: Form, tokens: Any, cached: Any, heads: Any, mla: LatentAttention, width: float) -> _Work:
+    """One prompt, its new keys and values expanded to heads by a matmul that is not part of the kernel."""
+    head = mla.nope_dim + mla.rope_dim + mla.v_dim
     values = heads * head * (2 * tokens + cached) * ACTIVATION_BYTES
-    written = tokens * (latent.kv_rank + latent.rope) * width
-    flops = 2.0 * heads * head * tokens * (cached + (tokens + 1) / 2)
-    return values + written, flops, form.mixed
+    written = tokens * (mla.kv_rank + mla.rope_dim) * width
+    pairs = tokens * (cached + (tokens + 1) / 2)
+    return values + written, heads / mla.heads * latent_flops(mla, pairs, cached), form.mixed
 
 
-_MLA = MappingProxyType({"decode": _absorbed, "prefill": _expanded})
+_Work = tuple[Any, Any, np.ufunc]
+"""Bytes, FLOPs, and how they combine."""
+_MLA: Mapping[str, Callable[..., _Work]] = MappingProxyType({"decode": _absorbed, "prefill": _expanded})
 
 
 # ---- the shipped fits --------------------------------------------------------------------------------------------
@@ -515,22 +540,34 @@ _MLA = MappingProxyType({"decode": _absorbed, "prefill": _expanded})
 _COLUMN_UNITS = {"overhead_us": 1e-6, "serial_ns": 1e-9, "per_item_ns": 1e-9, "ramp_us": 1e-6}
 
 
+Sets = Mapping[str, Mapping[tuple[str, str], Fit]]
+"""Fits by (operation, format key), by the id of the device that they were fitted on, or "general"."""
+
+
 @lru_cache(maxsize=256)
 def calibrated(hw: Hardware) -> Rates:
-    """Rates fitted to published measurements: those of the device, or of its nearest relative, or the general ones.
+    """Rates fitted to published measurements, as shipped; see ``serve`` for whose they are.
 
-    For each operation and format the first of these that has one serves: the device's own fits, those of a measured
-    device of the same architecture, and the set ``general``, fitted to all measured devices. ``source`` says which.
+    >>> from costmodel.hardware import hardware
+    >>> calibrated(hardware("h200-sxm")).source("matmul", "bf16").text[:69]
+    'matmul in bf16, measured on H100 SXM, the nearest relative of H200 SXM'
     """
-    own = hw.root.id
-    sets = (GENERAL, _relatives().get(own, ""), own)  # later ones override
-    fits = {key: fit for name in sets for key, fit in _shipped().get(name, {}).items()}
-    return Rates(hw, fits)
+    return serve(hw, _shipped())
+
+
+def serve(hw: Hardware, sets: Sets) -> Rates:
+    """The fits that serve a device.
+
+    For each operation and format the first of these that has one: the device's own fits, those of a measured device of
+    the same architecture, and the set "general", fitted to all measured devices. ``Rates.source`` says which.
+    """
+    order = (GENERAL, _relatives().get(hw.root.id, ""), hw.root.id)  # later ones override
+    return Rates(hw, {key: fit for name in order for key, fit in sets.get(name, {}).items()})
 
 
 @cache
-def _shipped() -> Mapping[str, Mapping[tuple[str, str], Fit]]:
-    """Every fit of the catalogue: device id to (operation, format key) to ``Fit``."""
+def _shipped() -> Sets:
+    """Every fit of the catalogue."""
     found: dict[str, dict[tuple[str, str], Fit]] = {}
     for row in _rows("calibration.csv"):
         found.setdefault(row["gpu"], {})[row["operation"], row["dtype"]] = _fit_of(row)
@@ -577,5 +614,5 @@ def _whose(rates: Rates, fit: Fit) -> str:
     if fit.device in ("", mine.id):
         return f"measured on {mine.name}"
     if fit.device == GENERAL:
-        return f"general fractions of all measured GPUs: {mine.name} has none of its own for it"
-    return f"measured on {fit.device}, of the same architecture as {mine.name}, which has none of its own for it"
+        return f"by the general fractions of all measured GPUs, as {mine.name} has none of its own"
+    return f"measured on {hardware(fit.device).name}, the nearest relative of {mine.name}, which has none of its own"

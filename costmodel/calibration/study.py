@@ -5,7 +5,7 @@ Predictions come from ``Rates`` itself, so what is fitted is what is shipped: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from costmodel.calibration.fitting import Numbers, Problem, fit
 from costmodel.calibration.measurements import READERS
 from costmodel.hardware import hardware
-from costmodel.rates import GENERAL, Fit, Rates
+from costmodel.rates import GENERAL, Fit, Rates, Sets
 
 Array = NDArray[np.float64]
 Columns = Mapping[str, Array]
@@ -58,9 +58,9 @@ class Task:
     regime: str = ""
     fixed: Numbers = field(default_factory=dict)
 
-    def fit(self, numbers: Numbers, **facts: Any) -> Fit:
-        """A fit with these numbers, the fixed ones, and facts about it."""
-        values: dict[str, Any] = {**self.fixed, **numbers, **facts}
+    def fit(self, numbers: Numbers) -> Fit:
+        """A fit with these numbers and the fixed ones."""
+        values: dict[str, Any] = {**self.fixed, **numbers}
         return Fit(**values)
 
     def regimes(self, table: pd.DataFrame) -> NDArray[np.str_]:
@@ -107,7 +107,7 @@ TASKS: Mapping[str, Task] = MappingProxyType(
             regime="prefill",
         ),
         "moe": Task(
-            {"eb": 0.9, "ef": 0.5, "overhead": 2e-5, "per_item": 2e-9},
+            {"eb": 0.9, "ef": 0.5, "overhead": 2e-5, "per_item": 1e-7},
             ("hidden", "width", "experts", "top_k"),
             lambda rates, c, compute, stored: rates.moe(
                 c["tokens"], c["hidden"], c["width"], c["experts"], c["top_k"], compute, stored
@@ -221,6 +221,7 @@ class Outcome:
     Attributes
     ----------
     gpu: id of the GPU, or "general".
+    achieved: the numbers. fitted: measurements that they were fitted to.
     rows: the rows that count: gpu, regime, measured, predicted, floor (seconds).
     origin: where the measurements come from.
     """
@@ -228,7 +229,7 @@ class Outcome:
     operation: str
     format: str
     gpu: str
-    numbers: dict[str, float]
+    achieved: Fit
     fitted: int
     rows: pd.DataFrame
     origin: str
@@ -242,8 +243,8 @@ class Outcome:
         """The fit as it ships, with its errors."""
         low, high = np.quantile(self.rows.measured / self.rows.predicted, (0.1, 0.9))
         median, p90 = np.quantile(self.error, (0.5, 0.9))
-        return TASKS[self.operation].fit(
-            self.numbers,
+        return replace(
+            self.achieved,
             rows=self.fitted,
             median=round(float(median), 4),
             p90=round(float(p90), 4),
@@ -256,9 +257,9 @@ class Outcome:
 
 def own_outcome(group: Group) -> Outcome:
     """Fit one group on its own; predictions hold out shapes."""
-    numbers = fit_groups([group])
+    achieved = group.task.fit(fit_groups([group]))
     rows = _judged(group, cross_validated(group))
-    return Outcome(group.operation, group.format, group.gpu, numbers, len(group.table), rows, origin(group.table))
+    return Outcome(group.operation, group.format, group.gpu, achieved, len(group.table), rows, origin(group.table))
 
 
 def general_outcome(members: list[Group]) -> Outcome:
@@ -270,8 +271,8 @@ def general_outcome(members: list[Group]) -> Outcome:
         others = fit_groups([other for other in members if other is not group])
         rows.append(_judged(group, group.predictor()(others)))
     table = pd.concat([group.table for group in members])
-    first, numbers = members[0], fit_groups(members)
-    return Outcome(first.operation, first.format, GENERAL, numbers, len(table), pd.concat(rows), origin(table))
+    first, achieved = members[0], members[0].task.fit(fit_groups(members))
+    return Outcome(first.operation, first.format, GENERAL, achieved, len(table), pd.concat(rows), origin(table))
 
 
 def _judged(group: Group, predicted: Array) -> pd.DataFrame:
@@ -295,6 +296,14 @@ def study(folder: Path) -> list[Outcome]:
     kinds = dict.fromkeys((group.operation, group.format) for group in everything)
     alike = ([group for group in everything if (group.operation, group.format) == kind] for kind in kinds)
     return [own_outcome(group) for group in everything] + [general_outcome(members) for members in alike]
+
+
+def as_sets(outcomes: Iterable[Outcome]) -> Sets:
+    """The fits by GPU, as ``rates.serve`` wants them."""
+    sets: dict[str, dict[tuple[str, str], Fit]] = {}
+    for outcome in outcomes:
+        sets.setdefault(outcome.gpu, {})[outcome.operation, outcome.format] = outcome.fit()
+    return sets
 
 
 _PROJECTS = {
