@@ -31,6 +31,10 @@ class BlockPool:
         """Return the free blocks that it takes for the request to hold ``tokens`` tokens."""
         return max(-(-tokens // self.block_size) - request.held, 0)
 
+    def covers(self, request: Request, tokens: int) -> bool:
+        """Whether the request can hold ``tokens`` tokens without anything to be done."""
+        return request.held * self.block_size >= tokens
+
     def allocate(self, request: Request, tokens: int, hits: Hits = ()) -> None:
         """Give the request what it needs to hold ``tokens`` tokens; the caller has checked that it is there."""
         needed = self.needed(request, tokens, hits)

@@ -76,6 +76,10 @@ class DisaggregatedSimulation(Simulation):
         reader.on_finish, writer.on_finish = self._read, self._finish
         return [reader, writer]
 
+    def _next(self) -> StepEngine | None:
+        ready = [(start, i) for i, engine in enumerate(self.engines) if (start := engine.next_start) is not None]
+        return self.engines[min(ready)[1]] if ready else None
+
     def _enter(self, request: Request, moment: float) -> None:
         """Let a request come to the first pool, which asks it for one token only."""
         request.arrival = moment

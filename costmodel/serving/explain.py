@@ -12,6 +12,7 @@ from costmodel.errors import ConfigError
 from costmodel.serving.clock import StepClock
 from costmodel.serving.policies.base import Scheduled, Scheduler, Stop
 from costmodel.serving.prefix import MappedPool
+from costmodel.serving.pricing import StepPrice, bound_of
 from costmodel.serving.request import Request
 from costmodel.serving.steps import Observer, StepEngine
 
@@ -113,10 +114,10 @@ class Replay:
         while self._next <= step and next(self._steps, None) is not None:
             self._next += 1
 
-    def _look(self, engine: StepEngine, start: float, seconds: float, bound: str) -> None:
+    def _look(self, engine: StepEngine, start: float, price: StepPrice) -> None:
         """See a step from inside: after the decision, before anything that follows from it."""
         if self._next == self._wanted:
-            self._view = _view(self._next, engine, start, seconds, bound)
+            self._view = _view(self._next, engine, start, price)
 
     def schedule(self) -> list[tuple[dict[str, int], int]]:
         """Return tokens of each request and free blocks after it for each step, idle unit steps among them."""
@@ -128,7 +129,7 @@ class Replay:
         return rows
 
 
-def _view(step: int, engine: StepEngine, start: float, seconds: float, bound: str) -> StepView:
+def _view(step: int, engine: StepEngine, start: float, price: StepPrice) -> StepView:
     scheduler, scheduled, pool = engine.scheduler, engine.scheduled, engine.pool
     tables = pool.tables if isinstance(pool, MappedPool) else {}
     decodes = sum(1 for request in scheduled if request.computed >= request.target)
@@ -136,8 +137,8 @@ def _view(step: int, engine: StepEngine, start: float, seconds: float, bound: st
     return StepView(
         step=step,
         start_s=start,
-        seconds=seconds,
-        bound=bound,
+        seconds=price.seconds,
+        bound=bound_of(engine.pricer, price.memory_seconds, price.compute_seconds),
         pool=engine.name,
         tokens=tokens,
         prefill_tokens=tokens - decodes,

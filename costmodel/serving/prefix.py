@@ -85,6 +85,10 @@ class PrefixPool(MappedPool):
         fresh = max(-(-tokens // self.block_size) - request.held - len(hits), 0)
         return fresh + sum(block in self._idle for block in hits)
 
+    def covers(self, request: Request, tokens: int) -> bool:
+        """As for every pool; a block that becomes full has to enter the cache."""
+        return super().covers(request, tokens) and tokens % self.block_size != 0
+
     def allocate(self, request: Request, tokens: int, hits: Hits = ()) -> None:
         for block in hits:
             if block in self._idle:

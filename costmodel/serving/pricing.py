@@ -75,13 +75,13 @@ class Pricer(Protocol):
     def clock(self) -> Clock:
         """Return a clock that tells the time in this pricer's steps."""
 
-    def price(self, pieces: Sequence[Piece]) -> StepPrice:
-        """Price one step from its sequences."""
+    def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:
+        """Price one step: prompts, beside sequences that decode over so many cached tokens each."""
 
-    def mixed(self, pieces: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
-        """Price one step of ``pieces`` beside ``batch`` sequences that decode over ``reads`` cached tokens in all.
+    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
+        """Price one step: prompts, beside ``batch`` sequences that decode.
 
-        ``reads`` has an entry a view.
+        ``reads``: cached tokens that these read together, an entry a view.
         """
 
     def line(self, batch: int, reads: Sequence[float], growth: Sequence[float]) -> Line:
@@ -113,11 +113,11 @@ class EqualSteps:
         """Return a clock that counts steps."""
         return StepClock(self._price.seconds)
 
-    def price(self, pieces: Sequence[Piece]) -> StepPrice:  # noqa: ARG002  # the same for any
+    def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:  # noqa: ARG002  # the same for any
         """Return the one price."""
         return self._price
 
-    def mixed(self, pieces: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:  # noqa: ARG002  # as above
+    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:  # noqa: ARG002  # as above
         """Return the one price."""
         return self._price
 
@@ -154,7 +154,7 @@ def reader(view: View) -> Callable[[int], int]:
     if window:
         most = window - 1
         return lambda cached: min(cached, most)
-    return lambda cached: cached
+    return int
 
 
 @dataclass
@@ -307,23 +307,17 @@ class FloorSteps:
         """Return a clock that adds up seconds."""
         return PricedClock()
 
-    def price(self, pieces: Sequence[Piece]) -> StepPrice:
-        """Price one step from its sequences."""
-        return self.mixed(pieces, 0, (0.0,) * len(self.views))
+    def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:
+        """Price one step: prompts, beside sequences that decode over so many cached tokens each."""
+        return self.mixed(prompts, len(caches), [sum(map(read, caches)) for read in self._readers])
 
-    def mixed(self, pieces: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
-        """Price one step of ``pieces`` beside ``batch`` sequences that decode over ``reads`` cached tokens in all."""
-        caches = [cached for new, cached, _ in pieces if new == 1 and cached]
-        batch += len(caches)
-        if len(caches) == len(pieces):
-            memory, compute = self._of_batch(batch)
-        else:
-            memory, compute = self._with_prompts([p for p in pieces if p[0] != 1 or not p[1]], batch)
-        for read, before, (memory_each, compute_each) in zip(self._readers, reads, self._decode, strict=True):
-            amount = before + sum(map(read, caches))
+    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
+        """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
+        memory, compute = self._with_prompts(prompts, batch) if prompts else self._of_batch(batch)
+        for amount, (memory_each, compute_each) in zip(reads, self._decode, strict=True):
             memory += amount * memory_each
             compute += amount * compute_each
-        return StepPrice(max(memory, compute), memory, compute)
+        return StepPrice(memory if memory >= compute else compute, memory, compute)
 
     def line(self, batch: int, reads: Sequence[float], growth: Sequence[float]) -> Line:
         """Price decode steps in a row: ``batch`` sequences, ``reads`` growing by ``growth`` each step."""
@@ -350,19 +344,23 @@ class FloorSteps:
             found = self._batches[batch] = memory, compute
         return found
 
-    def _with_prompts(self, prompts: list[Piece], batch: int) -> tuple[float, float]:
+    def _with_prompts(self, pieces: Sequence[Piece], batch: int) -> tuple[float, float]:
         """Both sides of a step of prompts (or chunks of them) and ``batch`` decodes, without these decodes' caches."""
-        tokens, logits = sum(piece[0] for piece in prompts), sum(piece[2] for piece in prompts)
+        # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last chunk.
+        single = [cached for new, cached, _ in pieces if new == 1 and cached]
+        prompts = [piece for piece in pieces if piece[0] != 1 or not piece[1]] if single else pieces
         pairs = {view: sum(_pairs(new, cached, view) for new, cached, _ in prompts) for view in self._pairs}
         reads = {view: sum(float(cached_reads(cached, *view)) for _, cached, _ in prompts) for view in self._reads}
         latent = {
             mixer: sum(float(latent_flops(mixer, _pairs(new, cached, FULL), cached)) for new, cached, _ in prompts)
             for mixer in self._latent
         }
-        memory, compute = (
-            side.fixed(batch, tokens, batch + logits, batch + len(prompts)) + side.of_prompts(pairs, reads, latent)
-            for side in self._sides
-        )
+        tokens, logits = sum(piece[0] for piece in prompts), batch + sum(piece[2] for piece in pieces)
+        sizes = (batch + len(single), tokens, logits, batch + len(pieces))
+        memory, compute = (side.fixed(*sizes) + side.of_prompts(pairs, reads, latent) for side in self._sides)
+        for read, (memory_each, compute_each) in zip(self._readers, self._decode, strict=True):
+            more = sum(map(read, single))
+            memory, compute = memory + more * memory_each, compute + more * compute_each
         return memory, compute
 
 

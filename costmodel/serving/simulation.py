@@ -67,14 +67,16 @@ class Simulation:
     def __iter__(self) -> Iterator[StepEngine]:
         """Do one step each time, in order of time, and yield the engine that did it."""
         starts = self.record.start
-        while True:
-            ready = [(start, i) for i, engine in enumerate(self.engines) if (start := engine.next_start) is not None]
-            if not ready:
-                return
-            engine, before = self.engines[min(ready)[1]], len(starts)
+        while (engine := self._next()) is not None:
+            before = len(starts)
             engine.step()
             if len(starts) > before:
                 yield engine
+
+    def _next(self) -> StepEngine | None:
+        """Return the engine whose next step starts first, None when none has any."""
+        engine = self.engines[0]
+        return engine if engine.next_start is not None else None
 
     @property
     def finished(self) -> int:

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from costmodel.serving.clock import Clock
-from costmodel.serving.policies.base import Piece, Scheduled, Scheduler
-from costmodel.serving.pricing import Pricer, bound_of
+from costmodel.serving.policies.base import Scheduled, Scheduler, Shape
+from costmodel.serving.pricing import Pricer, StepPrice
 from costmodel.serving.request import Request
 
 PREFILL, DECODE, PREEMPTED, FINISHED = "prefill", "decode", "preempted", "finished"
 """What a request turns to; before the first of them it is queued."""
 
-Observer = Callable[["StepEngine", float, float, str], None]
-"""Called in the middle of each step, with its start, its seconds and its bound."""
+Observer = Callable[["StepEngine", float, StepPrice], None]
+"""Called in the middle of each step, with its start and its price."""
 
 _QUIET_STEPS = 64  # steps without a token after which the engine looks for a state that comes again
 
@@ -142,18 +142,14 @@ class StepEngine:
 
     def _run(self, scheduled: Scheduled) -> None:
         """Price the step, write it down, and hand out its tokens."""
-        start, pieces = self.clock.now, self.scheduler.pieces(scheduled)
-        seconds, memory, compute = self.pricer.price(pieces)
+        start, shape = self.clock.now, self.scheduler.shape(scheduled)
+        price = self.pricer.price(*shape)
         if self.observer is not None:
-            self.observer(self, start, seconds, bound_of(self.pricer, memory, compute))
-        self.clock.advance(seconds)
+            self.observer(self, start, price)
+        self.clock.advance(price.seconds)
         if self.came_prefilled:
             self._begin_decoding(scheduled, start)
-        self._write(start, scheduled, pieces)
-        record = self.record
-        record.seconds.append(seconds)
-        record.memory_seconds.append(memory)
-        record.compute_seconds.append(compute)
+        self._write(start, price, scheduled, shape)
         if self.lag:
             self._let_out()
         self._quiet = 0 if self._hand_out(scheduled, start, self.clock.now) else self._quiet + 1
@@ -164,22 +160,27 @@ class StepEngine:
         self.came_prefilled -= begun
         self.record.phases += [(request.index, DECODE, start) for request in begun]
 
-    def _write(self, start: float, scheduled: Scheduled, pieces: list[Piece]) -> None:
+    def _write(self, start: float, price: StepPrice, scheduled: Scheduled, shape: Shape) -> None:
         """Write down what is known before the tokens are handed out."""
         record, scheduler = self.record, self.scheduler
-        decodes = sum(1 for request in scheduled if request.computed >= request.target)
-        tokens = sum(scheduled.values())
+        decodes = len(shape.caches)
+        prompt_tokens = sum(piece[0] for piece in shape.prompts)
+        paid, tokens = decodes + prompt_tokens, sum(scheduled.values())
         record.start.append(start)
-        record.decode_tokens.append(decodes)
-        record.prefill_tokens.append(tokens - decodes)
-        record.padding_tokens.append(sum(new for new, _, _ in pieces) - tokens)
+        record.seconds.append(price.seconds)
+        record.memory_seconds.append(price.memory_seconds)
+        record.compute_seconds.append(price.compute_seconds)
+        record.decode_tokens.append(min(decodes, tokens))
+        record.prefill_tokens.append(tokens - min(decodes, tokens))
+        record.padding_tokens.append(paid - tokens)
         record.sequences.append(len(scheduled))
         record.pool.append(self.name)
         record.blocks_used.append(self.pool.usable - self.pool.free)
         record.running.append(len(scheduler.running))
         record.waiting.append(len(scheduler.waiting))
         record.preempted.append(len(scheduler.preempted))
-        record.phases += [(request.index, PREEMPTED, start) for request in scheduler.preempted]
+        if scheduler.preempted:
+            record.phases += [(request.index, PREEMPTED, start) for request in scheduler.preempted]
 
     def _hand_out(self, scheduled: Scheduled, start: float, end: float) -> bool:
         """Advance every request of the step; return whether any got a token."""

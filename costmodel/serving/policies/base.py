@@ -16,7 +16,19 @@ Scheduled = dict[Request, int]
 """Tokens of each request in a step, in the order in which the scheduler put them there."""
 
 Piece = tuple[int, int, int]
-"""One sequence of a step: new tokens, tokens cached before them, positions whose logits are needed (0 or 1)."""
+"""One sequence that reads: new tokens, tokens cached before them, positions whose logits are needed (0 or 1)."""
+
+
+class Shape(NamedTuple):
+    """The sequences of a step, as far as its price depends on them.
+
+    Attributes
+    ----------
+    prompts: those that read a prompt or a chunk of one. caches: cached tokens of each that decodes one token.
+    """
+
+    prompts: list[Piece]
+    caches: list[int]
 
 
 class Stop(NamedTuple):
@@ -154,9 +166,16 @@ class Scheduler(ABC):
         """Put a request that has arrived at the end of the line."""
         self.waiting.append(request)
 
-    def pieces(self, scheduled: Scheduled) -> list[Piece]:
-        """Return the sequences that the step has to pay for. Call it before the tokens count as computed."""
-        return [(n, r.computed, 1 if r.computed + n == r.prompt + r.sampled else 0) for r, n in scheduled.items()]
+    def shape(self, scheduled: Scheduled) -> Shape:
+        """Return what the step has to pay for. Call it before the tokens count as computed."""
+        prompts, caches = [], []
+        for request, tokens in scheduled.items():
+            computed, target = request.computed, request.target
+            if computed >= target:
+                caches.append(computed)
+            else:
+                prompts.append((tokens, computed, 1 if computed + tokens >= target else 0))
+        return Shape(prompts, caches)
 
     @property
     def occupied(self) -> int:

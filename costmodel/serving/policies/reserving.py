@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from costmodel.serving.blocks import BlockPool
-from costmodel.serving.policies.base import Limits, Piece, Policy, Scheduled, Scheduler, Stop, check_flag
+from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Shape, Stop, check_flag
 from costmodel.serving.request import Request
 
 
@@ -75,13 +75,14 @@ class PaddedStaticScheduler(StaticScheduler):
             self.batch = list(self.running)
         return scheduled
 
-    def pieces(self, scheduled: Scheduled) -> list[Piece]:
+    def shape(self, scheduled: Scheduled) -> Shape:
         if not scheduled:
-            return []
+            return Shape([], [])
         longest = max(request.prompt for request in self.batch)
         member = next(iter(scheduled))
-        piece = (1, longest + member.computed - member.prompt, 1) if member.computed else (longest, 0, 1)
-        return [piece] * len(self.batch)
+        if member.computed < member.target:
+            return Shape([(longest, 0, 1)] * len(self.batch), [])
+        return Shape([], [longest + member.computed - member.prompt] * len(self.batch))
 
 
 @dataclass(frozen=True, kw_only=True)

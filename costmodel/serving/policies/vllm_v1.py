@@ -60,20 +60,16 @@ class TokenBudgetScheduler(Scheduler):
 
     def _schedule_running(self, scheduled: Scheduled) -> int:
         """Serve the running requests in order, preempting where blocks are short; return what is left of the budget."""
-        budget = self.budget
-        position = 0
+        budget, position = self.budget, 0
         while position < len(self.running) and budget > 0:
             request = self.running[position]
             tokens = self._tokens_of(request, budget)
-            while tokens and self.pool.needed(request, request.computed + tokens) > self.pool.free:
-                victim, refund, before = self._preempt_one(scheduled)
+            if tokens and not self.pool.covers(request, request.computed + tokens):
+                refund, stays, before = self._make_room(request, tokens, scheduled)
                 budget += refund
                 position -= before
-                if victim is request:
-                    position -= 1
-                    tokens = 0
+                tokens = tokens if stays else 0
             if tokens:
-                self.pool.allocate(request, request.computed + tokens)
                 scheduled[request] = tokens
                 budget -= tokens
             position += 1
@@ -81,18 +77,34 @@ class TokenBudgetScheduler(Scheduler):
 
     def _tokens_of(self, request: Request, budget: int) -> int:
         """Tokens that a running request may have: what is not computed, within threshold, budget and length."""
-        missing = request.prompt + request.sampled - request.computed
-        if missing == 1 and request.computed >= request.target:
-            return min(missing, self.max_model_len - 1 - request.computed)
-        if not self.prefill_allowed:
-            return 0
-        return min(missing, self.threshold, budget, self.max_model_len - 1 - request.computed)
+        computed = request.computed
+        missing = request.prompt + request.sampled - computed
+        room = self.max_model_len - 1 - computed
+        if computed >= request.target:
+            return missing if missing <= room else room
+        return min(missing, self.threshold, budget, room) if self.prefill_allowed else 0
 
-    def _preempt_one(self, scheduled: Scheduled) -> tuple[Request, int, int]:
-        """Preempt the last admitted request; return it, the tokens it gives back, and whether it stood before others."""
-        victim = self.running.pop()
-        self.preempt(victim)
-        return victim, 0, 0
+    def _make_room(self, request: Request, tokens: int, scheduled: Scheduled) -> tuple[int, bool, int]:
+        """Give a request blocks for its tokens, preempting until there are enough or the request itself has gone.
+
+        Returns the tokens that victims give back, whether the request stays, and how many victims stood before it (it
+        counts itself when it goes).
+        """
+        refund = before = 0
+        while self.pool.needed(request, request.computed + tokens) > self.pool.free:
+            victim = self._victim()
+            given_back = scheduled.pop(victim, 0)
+            refund += given_back
+            before += 1 if given_back or victim is request else 0
+            self.preempt(victim)
+            if victim is request:
+                return refund, False, before
+        self.pool.allocate(request, request.computed + tokens)
+        return refund, True, before
+
+    def _victim(self) -> Request:
+        """Take the request that has to go off the running ones: the last admitted."""
+        return self.running.pop()
 
     def _schedule_waiting(self, scheduled: Scheduled, budget: int) -> None:
         """Admit from the head of the line while budget, places and blocks last; the head never preempts."""
@@ -136,13 +148,11 @@ class PrioritySchedule(TokenBudgetScheduler):
         super().preempt(request)
         self.add(self.waiting.popleft())
 
-    def _preempt_one(self, scheduled: Scheduled) -> tuple[Request, int, int]:
-        """Preempt the least urgent request, which gives back its tokens if it has been served in this step."""
+    def _victim(self) -> Request:
+        """Take the least urgent request off the running ones; it may have been served in this step already."""
         victim = max(self.running, key=_urgency)
         self.running.remove(victim)
-        self.preempt(victim)
-        refund = scheduled.pop(victim, 0)
-        return victim, refund, 1 if refund else 0
+        return victim
 
 
 def _urgency(request: Request) -> tuple[float, float, int]:
