@@ -561,8 +561,36 @@ def serve(hw: Hardware, sets: Sets) -> Rates:
     For each operation and format the first of these that has one: the device's own fits, those of a measured device of
     the same architecture, and the set "general", fitted to all measured devices. ``Rates.source`` says which.
     """
-    order = (GENERAL, _relatives().get(hw.root.id, ""), hw.root.id)  # later ones override
-    return Rates(hw, {key: fit for name in order for key, fit in sets.get(name, {}).items()})
+    own = hw.root
+    fits = {**sets.get(GENERAL, {}), **_borrowed(own, sets), **sets.get(own.id, {})}
+    return Rates(hw, fits)
+
+
+def _borrowed(own: Hardware, sets: Sets) -> dict[tuple[str, str], Fit]:
+    """The fits of the nearest relative, at the share of the peak that this device's power sustains."""
+    name = _relatives().get(own.id, "")
+    return {
+        (operation, key): replace(fit, ef=fit.ef * sustained(own, hardware(name), key)) if "ef" in fit.numbers else fit
+        for (operation, key), fit in sets.get(name, {}).items()
+    }
+
+
+def sustained(own: Hardware, measured: Hardware, key: str) -> float:
+    """How much less of its peak a device sustains than a measured relative that has more power for each FLOP/s.
+
+    A card with less power lowers its clock, and dynamic power goes with the cube of the clock (voltage falls with it):
+    the cube root of the ratio of watts a FLOP/s, at most 1. Reasoned, not measured: an L4 has 72 W for 121 TFLOPS
+    where the L40S has 350 W for 362.
+
+    >>> l4, l40, l40s = (hardware(name) for name in ("l4", "l40", "l40s"))
+    >>> round(sustained(l4, l40s, "bf16"), 2), sustained(l40, l40s, "bf16")
+    (0.85, 1.0)
+    """
+    unit = DTYPES[key.rpartition("@")[2]].unit or ""
+    mine, theirs = own.peak.get(unit), measured.peak.get(unit)
+    if not (mine and theirs and own.tdp_watts and measured.tdp_watts):
+        return 1.0
+    return min(1.0, float(np.cbrt((own.tdp_watts / mine) / (measured.tdp_watts / theirs))))
 
 
 @cache

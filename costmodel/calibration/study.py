@@ -185,8 +185,11 @@ def groups(folder: Path) -> Iterator[Group]:
             yield Group(operation, str(name), str(gpu), table)
 
 
-def fit_groups(members: list[Group]) -> dict[str, float]:
-    """One set of numbers for several groups of the same operation and format, each group weighing the same."""
+def fit_groups(members: list[Group], near: Numbers | None = None) -> dict[str, float]:
+    """One set of numbers for several groups of the same operation and format, each group weighing the same.
+
+    ``near``: the numbers of a fit to nearly the same rows, to start from; None: several starts.
+    """
     predictors = [group.predictor() for group in members]
     problem = Problem(
         predict=lambda numbers: np.concatenate([predict(numbers) for predict in predictors]),
@@ -196,7 +199,9 @@ def fit_groups(members: list[Group]) -> dict[str, float]:
     )
     start = members[0].task.starts
     low = {name: value / 4 if name not in ("eb", "ef") else value for name, value in start.items()}
-    return _tidy(fit(problem, [start, low]))
+    # a logarithm cannot leave nothing behind, so a time of nothing starts at a hundredth of a usual one
+    starts = [start, low] if near is None else [{name: max(near[name], start[name] / 100) for name in start}]
+    return _tidy(fit(problem, starts))
 
 
 def _tidy(numbers: Numbers) -> dict[str, float]:
@@ -205,12 +210,13 @@ def _tidy(numbers: Numbers) -> dict[str, float]:
     return {name: 0.0 if value < _NOTHING * _BOUNDS[name][0] else value for name, value in rounded.items()}
 
 
-def cross_validated(group: Group) -> Array:
-    """Seconds of each row as predicted by a fit that has not seen its shape."""
+def cross_validated(group: Group, near: Numbers) -> Array:
+    """Seconds of each row by a fit that has not seen its shape; the search starts ``near`` the fit to all."""
     folds, predicted = group.folds(), np.empty(len(group.table))
     for fold in np.unique(folds):
         held_out = folds == fold
-        predicted[held_out] = group.part(held_out).predictor()(fit_groups([group.part(~held_out)]))
+        numbers = fit_groups([group.part(~held_out)], near)
+        predicted[held_out] = group.part(held_out).predictor()(numbers)
     return predicted
 
 
@@ -257,8 +263,8 @@ class Outcome:
 
 def own_outcome(group: Group) -> Outcome:
     """Fit one group on its own; predictions hold out shapes."""
-    achieved = group.task.fit(fit_groups([group]))
-    rows = _judged(group, cross_validated(group))
+    numbers = fit_groups([group])
+    rows, achieved = _judged(group, cross_validated(group, numbers)), group.task.fit(numbers)
     return Outcome(group.operation, group.format, group.gpu, achieved, len(group.table), rows, origin(group.table))
 
 
@@ -266,12 +272,12 @@ def general_outcome(members: list[Group]) -> Outcome:
     """Fit one set for all GPUs; predictions hold out the whole GPU (or shapes, where only one was measured)."""
     if len(members) == 1:
         return replace(own_outcome(members[0]), gpu=GENERAL)
-    rows = []
+    numbers, rows = fit_groups(members), []
     for group in members:
-        others = fit_groups([other for other in members if other is not group])
+        others = fit_groups([other for other in members if other is not group], numbers)
         rows.append(_judged(group, group.predictor()(others)))
-    table = pd.concat([group.table for group in members])
-    first, achieved = members[0], members[0].task.fit(fit_groups(members))
+    table, first = pd.concat([group.table for group in members]), members[0]
+    achieved = first.task.fit(numbers)
     return Outcome(first.operation, first.format, GENERAL, achieved, len(table), pd.concat(rows), origin(table))
 
 
