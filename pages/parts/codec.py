@@ -9,17 +9,20 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import costmodel as cm
+from costmodel.hardware import GIB
 from pages.parts.format import parameters
 
 LONGEST_TEXT = 16_000  # characters of a packed value: browsers and proxies cut longer addresses
 LONGEST_JSON = 1_000_000  # bytes after unpacking
 LONGEST_NAME = 80  # characters
+LARGEST_MEMORY_GIB = 100_000
 _OWN_JSON = 8_000_000  # bytes of a config that this session packed itself: what the reader takes, and its quantization
 
 PEAK_UNITS = ("bf16", "fp16", "fp8", "int8", "fp4", "tf32", "fp32")
@@ -140,3 +143,29 @@ def custom_hardware(name: str, *, bandwidth: float, memory: float | None, peak: 
     return cm.Hardware(
         id="custom", name=name.strip(), bandwidth=bandwidth, memory=memory, peak=peak, source="your own figures"
     )
+
+
+def pack_memory(hardware_id: str, gib: float) -> str:
+    """Pack the usable memory (GiB) that a user gives for an accelerator whose own is not published."""
+    return f"{hardware_id}:{gib:.10g}"
+
+
+def unpack_memory(text: str) -> tuple[str, float]:
+    """Undo ``pack_memory``: the id of the accelerator, and its usable memory in bytes.
+
+    Raises
+    ------
+    ConfigError: when it is not an id and a number of GiB.
+
+    >>> unpack_memory(pack_memory("mi325x", 255.5))
+    ('mi325x', 274341036032.0)
+    """
+    hardware_id, _, number = text.rpartition(":")
+    try:
+        gib = float(number)
+    except ValueError:
+        gib = math.nan
+    if not hardware_id or not 0 < gib <= LARGEST_MEMORY_GIB:
+        expected = f"an accelerator's id and its memory in GiB, up to {LARGEST_MEMORY_GIB:,}"
+        raise cm.ConfigError("own_memory", text, expected)
+    return hardware_id, gib * GIB
