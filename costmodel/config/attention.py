@@ -168,6 +168,8 @@ def as_queries(keys: Keys) -> int:
     return keys.heads
 
 
+_AS_SAID = said(full)
+
 HEAD_NORM, FULL_NORM, BIASED_HEAD_NORM = "head", "full", "biased head"
 
 
@@ -182,6 +184,7 @@ class Grouped:
         "biased head", as "head" with a bias. qk_norm_if: whether they are there.
     sinks: one learned logit a head.
     output_gate: a gate as wide as the queries is projected beside them. gate_bias: it has a bias where they have one.
+    shares_kv: keys and values are those of an earlier layer. values_from_keys: one projection gives both.
     windows: which layers see what. window: the key of the window, or its rule.
     kv_heads, head_dim, v_head_dim: rules of the heads; v_head_dim None: as head_dim.
     """
@@ -193,7 +196,9 @@ class Grouped:
     sinks: bool = False
     output_gate: bool = False
     gate_bias: bool = True
-    windows: Windows = said(full)
+    shares_kv: bool = False
+    values_from_keys: Switch = False
+    windows: Windows = _AS_SAID
     window: Callable[[Keys], int] = lambda keys: keys.whole("sliding_window")
     kv_heads: Callable[[Keys], int] = kv_heads
     head_dim: Callable[[Keys], int] = head_dim
@@ -223,16 +228,28 @@ class Grouped:
             head_dim=self.head_dim(keys),
             v_head_dim=self.v_head_dim(keys) if self.v_head_dim else None,
             output_gate=self.output_gate,
+            shares_kv=self.shares_kv,
+            values_from_keys=switched(keys, self.values_from_keys),
             **limits,
         )
         return Part(body, vectors=self._vectors(keys, body))
 
     def _vectors(self, keys: Keys, body: Attention) -> int:
-        q, k, v = body.q_heads * body.head_dim, body.kv_heads * body.head_dim, body.kv_heads * body.v_dim
-        norms = {"": 0, HEAD_NORM: 2 * body.head_dim, BIASED_HEAD_NORM: 4 * body.head_dim, FULL_NORM: q + k}
         return (
-            (q * (1 + (self.output_gate and self.gate_bias)) + k + v) * switched(keys, self.qkv_bias)
+            self._qkv_width(body) * switched(keys, self.qkv_bias)
             + keys.hidden * switched(keys, self.o_bias)
-            + norms[self.qk_norm] * switched(keys, self.qk_norm_if)
+            + self._norm_width(body) * switched(keys, self.qk_norm_if)
             + body.q_heads * self.sinks
         )
+
+    def _qkv_width(self, body: Attention) -> int:
+        """Outputs of the projections that have a bias."""
+        queries = body.q_heads * body.head_dim * (1 + (body.output_gate and self.gate_bias))
+        keys, values = body.kv_heads * body.head_dim, body.kv_heads * body.v_dim
+        return queries + (0 if body.shares_kv else keys + values * (not body.values_from_keys))
+
+    def _norm_width(self, body: Attention) -> int:
+        """Parameters of the norms of queries and keys."""
+        queries = {"": 0, HEAD_NORM: 1, BIASED_HEAD_NORM: 2, FULL_NORM: body.q_heads}[self.qk_norm]
+        keys = {"": 0, HEAD_NORM: 1, BIASED_HEAD_NORM: 2, FULL_NORM: body.kv_heads}[self.qk_norm]
+        return body.head_dim * (queries + keys * (not body.shares_kv))

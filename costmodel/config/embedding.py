@@ -29,35 +29,49 @@ LAYER_NORM = Norms(bias=True)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a family has around its layers beyond embedding, positions and head.
+
+    Attributes
+    ----------
+    matrices: applied once to each token.
+    vectors: parameters that are none of these.
+    lookup_width, lookup_rows: a further table of which each token reads a row.
+    """
+
+    matrices: tuple[Matrix, ...] = ()
+    vectors: int = 0
+    lookup_width: int = 0
+    lookup_rows: int = 0
+
+    @property
+    def other_params(self) -> int:
+        """Parameters that are no matrix."""
+        return self.vectors + self.lookup_width * self.lookup_rows
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outside:
     """Rule of what surrounds the layers.
 
     Attributes
     ----------
     tied: the head is the embedding where the config does not say (its class's default).
-    positions: rows of a learned table of positions, beyond the longest context; None without a table.
+    positions: rows of a learned table of positions; None without a table.
     head_bias: the head has a bias.
     width: width of an embedding row where it is projected to the hidden size; None: the hidden size.
+    more: anything else around the layers.
     """
 
     tied: bool = False
     positions: Callable[[Keys], int] | None = None
     head_bias: Switch = False
     width: Callable[[Keys], int | None] = lambda _: None
+    more: Callable[[Keys], Surroundings] = lambda _: Surroundings()
 
     def position_params(self, keys: Keys) -> int:
         """Parameters of the table of positions."""
         return self.positions(keys) * keys.hidden if self.positions else 0
-
-    def projections(self, keys: Keys) -> tuple[Matrix, ...]:
-        """Projections between a narrow embedding and the hidden size, in and out (OPT-350m)."""
-        narrow = self.width(keys)
-        if narrow is None or narrow == keys.hidden:
-            return ()
-        return (
-            Matrix("project in", "project_in", narrow, keys.hidden, "none"),
-            Matrix("project out", "project_out", keys.hidden, narrow, "none"),
-        )
 
     def head_bias_params(self, keys: Keys) -> int:
         """Parameters of the head's bias."""
@@ -67,3 +81,24 @@ class Outside:
 def learned(extra: int = 0) -> Callable[[Keys], int]:
     """A learned position for each token of the longest context, and ``extra`` more."""
     return lambda keys: keys.whole("max_position_embeddings") + extra
+
+
+def projected(name: str) -> Outside:
+    """A tied embedding with rows as wide as the key ``name`` says, projected where that is not the hidden size."""
+
+    def width(keys: Keys) -> int | None:
+        narrow = keys.whole_or_none(name)
+        return None if narrow == keys.hidden else narrow
+
+    def more(keys: Keys) -> Surroundings:
+        narrow = width(keys)
+        if narrow is None:
+            return Surroundings()
+        return Surroundings(
+            matrices=(
+                Matrix("project in", "embedding_projection", narrow, keys.hidden, "none"),
+                Matrix("project out", "embedding_projection", keys.hidden, narrow, "none"),
+            )
+        )
+
+    return Outside(tied=True, positions=learned(2), width=width, more=more)

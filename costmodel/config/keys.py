@@ -203,4 +203,4 @@ class Keys:
         return self.whole("num_attention_heads")
 
 
-_KINDS = {int: "whole numbers", str: "texts", bool: "true or false", dict: "objects"}
+_KINDS = {int: "whole numbers", str: "texts", dict: "objects", list: "lists"}

@@ -211,5 +211,6 @@ class Routed:
         matrices = 2 if self.gated else 1
         each = (body.width * matrices + keys.hidden) * switched(keys, self.expert_bias)
         router = body.experts * (switched(keys, self.router_bias) + switched(keys, self.correction))
-        shared = (body.shared_width * matrices + keys.hidden) * (body.shared_width > 0 and switched(keys, self.shared_bias))
+        biased = body.shared_width > 0 and switched(keys, self.shared_bias)
+        shared = (body.shared_width * matrices + keys.hidden) * biased
         return Part(body, vectors=router + shared + body.experts * each, idle=(body.experts - body.top_k) * each)

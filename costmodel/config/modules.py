@@ -27,13 +27,15 @@ _EXPERTS = tuple(f"{mlp}.experts.0" for mlp in _MLP)
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "qkv": _under(_ATTENTION, "q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv"),
-    "o": _under(_ATTENTION, "o_proj", "dense", "c_proj", "wo") + ("self_attn.out_proj", "attn.out_proj"),
+    "o": (*_under(_ATTENTION, "o_proj", "dense", "c_proj", "wo"), "self_attn.out_proj", "attn.out_proj"),
     "q_up": _under(_ATTENTION, "q_proj", "q_b_proj"),
     "qkv_down": _under(_ATTENTION, "q_a_proj", "kv_a_proj_with_mqa", "fused_qkv_a_proj_with_mqa"),
     "kv_up": _under(_ATTENTION, "kv_b_proj"),
-    "gate_up": _under(_MLP, "gate_proj", "up_proj", "gate_up_proj", "fc1", "c_fc", "dense_h_to_4h", "w1", "w3")
-    + ("fc1", "mlp.fc_in"),
-    "down": _under(_MLP, "down_proj", "fc2", "c_proj", "dense_4h_to_h", "w2") + ("fc2", "mlp.fc_out"),
+    "gate_up": (
+        *_under(_MLP, "gate_proj", "up_proj", "gate_up_proj", "fc1", "fc_in", "c_fc", "dense_h_to_4h", "w1", "w3"),
+        "fc1",
+    ),
+    "down": (*_under(_MLP, "down_proj", "fc2", "fc_out", "c_proj", "dense_4h_to_h", "w2"), "fc2"),
     "experts": _under(_EXPERTS, "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"),
     "shared_gate_up": _under(_SHARED, "gate_proj", "up_proj", "input_linear"),
     "shared_down": _under(_SHARED, "down_proj", "output_linear"),

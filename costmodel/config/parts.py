@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -36,7 +36,7 @@ Rule = Callable[[Keys], Sequence[Part]]
 Builder = Callable[[Keys], Part]
 """From the keys to the part that all layers of one kind share."""
 
-Layout = Callable[[Keys], Sequence[Hashable]]
+Layout = Callable[[Keys], Sequence[str]]
 """From the keys to the kind of each layer."""
 
 Switch = bool | str
@@ -48,7 +48,7 @@ def switched(keys: Keys, switch: Switch) -> bool:
     return keys.flag(switch) if isinstance(switch, str) else switch
 
 
-def by_kind(layout: Layout, builders: Mapping[Hashable, Builder]) -> Rule:
+def by_kind(layout: Layout, builders: Mapping[str, Builder]) -> Rule:
     """Return the rule that builds each kind of part once and lays the parts out."""
 
     def rule(keys: Keys) -> Sequence[Part]:

@@ -128,9 +128,7 @@ def _hqq(keys: Keys) -> Scheme:
     bits, group = weights.whole("nbits", low=2, high=8), weights.whole("group_size", 64)
     dtype, _ = _integer(bits, group, zero=True)
     # A 16-bit scale and a 16-bit zero a group.
-    return Scheme(
-        method="hqq", dtype=dtype, bits=bits + 2 * _SCALE_BITS / group, skipped=_names(keys, "skip_modules")
-    )
+    return Scheme(method="hqq", dtype=dtype, bits=bits + 2 * _SCALE_BITS / group, skipped=_names(keys, "skip_modules"))
 
 
 def _whole_bytes(keys: Keys) -> Scheme:
@@ -287,7 +285,7 @@ def scheme(values: Mapping[str, Any] | None, separate: Mapping[str, Any] | None)
 
 
 def _by_flags(keys: Keys) -> str:
-    """bitsandbytes configs of old leave the method out."""
+    """Old configs of bitsandbytes leave the method out."""
     return "bitsandbytes" if keys.says("load_in_4bit") or keys.says("load_in_8bit") else ""
 
 
@@ -297,18 +295,26 @@ _NEVER = frozenset({"router"})
 def quantize(model: Model, how: Scheme) -> Model:
     """Return the model with the matrices marked that the checkpoint stores quantized."""
     skipped = Skipped(how.skipped)
+    covered = {layer: _covered(model, layer, how) for layer, _ in model.distinct_layers}
     made: dict[tuple[int, frozenset[str]], Layer] = {}
     layers = []
     for index, layer in enumerate(layer for layer, count in model.layers for _ in range(count)):
-        roles = frozenset(matrix.role for matrix in layer.matrices(model.hidden)) - _NEVER - skipped.roles(index)
-        roles = roles & how.only if how.only else roles
-        layers.append(made.setdefault((id(layer), roles), replace(layer, quantized=roles)))
+        key = id(layer), covered[layer] - skipped.roles(index)
+        if key not in made:
+            made[key] = replace(layer, quantized=key[1])
+        layers.append(made[key])
     head = how.head and not model.tied and HEAD not in skipped.roles(-1)
     quantization = Quantization(method=how.method, dtype=how.dtype, bits=how.bits, head=head)
     marked = model.replace(layers=runs(layers), quantization=quantization, kv_dtype=how.kv_dtype)
     if how.bits is None or not how.group_index:
         return marked
     return marked.replace(quantization=replace(quantization, bits=how.bits + _index_bits(marked, how.group_index)))
+
+
+def _covered(model: Model, layer: Layer, how: Scheme) -> frozenset[str]:
+    """Roles of a layer's matrices that the method quantizes where nothing is skipped."""
+    roles = frozenset(matrix.role for matrix in layer.matrices(model.hidden)) - _NEVER
+    return roles & how.only if how.only else roles
 
 
 def _index_bits(model: Model, each: int) -> float:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from costmodel.config.differences import Reading, differences
 from costmodel.config.families import DECLINED, FAMILIES, WRAPPERS
 from costmodel.config.family import Family
 from costmodel.config.keys import Keys
@@ -15,7 +16,14 @@ from costmodel.errors import ConfigError
 from costmodel.model import Layer, Model
 
 _PARTS = ("text_config", "language_config", "llm_config")
-_FORMATS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32"}
+_FORMATS = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float32": "fp32",
+    "half": "fp16",
+    "float": "fp32",
+    "auto": "bf16",
+}
 
 
 def read(values: Mapping[str, Any], separate: Mapping[str, Any] | None = None) -> Model:
@@ -23,36 +31,71 @@ def read(values: Mapping[str, Any], separate: Mapping[str, Any] | None = None) -
     family, keys = find(values)
     family.refused(keys)
     model = build(family, keys, values)
-    how = scheme(keys.part("quantization_config"), separate)
-    return model if how is None else quantize(model, how)
+    how = scheme(keys.part("quantization_config") or keys.part("compression_config"), separate)
+    model = model if how is None else quantize(model, how)
+    return model.replace(warnings=tuple(differences(Reading(values, keys, model))), left_out=left_out(values))
 
 
 def find(values: Mapping[str, Any]) -> tuple[Family, Keys]:
     """Return the family of a config, and the keys of its language part."""
-    kind = _type_of(values, None)
+    kind = _type_of(values)
     part = next((name for name in _PARTS if isinstance(values.get(name), Mapping)), None)
-    inner = values if part is None else {**_shared(values), **values[part]}
-    if part is not None:
-        kind = _type_of(values[part], WRAPPERS.get(kind))
-    if kind in DECLINED:
-        raise ConfigError("model_type", kind, f"a supported family; this one is declined because {DECLINED[kind]}")
+    if part is None:
+        return _keys(kind, values, nested=False)
+    if kind in DECLINED or kind not in WRAPPERS:
+        raise _unknown(kind, WRAPPERS)
+    inner = {"model_type": WRAPPERS[kind], **_shared(values), **values[part]}
+    return _keys(_type_of(inner), inner, nested=True)
+
+
+def _keys(kind: str, values: Mapping[str, Any], *, nested: bool) -> tuple[Family, Keys]:
     family = FAMILIES.get(kind)
     if family is None:
-        raise ConfigError("model_type", kind, f"one of {', '.join(sorted(FAMILIES))}")
-    return family, Keys(inner, defaults=family.defaults, aliases=family.aliases, nested=part is not None)
+        raise _unknown(kind, FAMILIES)
+    return family, Keys(values, defaults=family.defaults, aliases=family.aliases, nested=nested)
+
+
+def _unknown(kind: str, known: Mapping[str, object]) -> ConfigError:
+    if kind in DECLINED:
+        return ConfigError("model_type", kind, f"a supported family; this one is declined because {DECLINED[kind]}")
+    return ConfigError("model_type", kind, f"one of {', '.join(sorted(known))}")
 
 
 def _shared(values: Mapping[str, Any]) -> dict[str, Any]:
     """What a part takes from the whole where it says nothing itself."""
-    names = ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config")
+    names = ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config", "compression_config")
     return {name: values[name] for name in names if name in values}
 
 
-def _type_of(values: Mapping[str, Any], otherwise: str | None) -> str:
-    kind = values.get("model_type", otherwise)
+def _type_of(values: Mapping[str, Any]) -> str:
+    kind = values.get("model_type")
     if not isinstance(kind, str):
         raise ConfigError("model_type", "nothing" if kind is None else kind, f"one of {', '.join(sorted(FAMILIES))}")
     return kind
+
+
+def _format(keys: Keys) -> str:
+    """Format of the weights that are not quantized; bfloat16 where the config names none."""
+    name = keys.text("torch_dtype", "auto").removeprefix("torch.")
+    if name not in _FORMATS:
+        raise keys.wrong("torch_dtype", name, f"one of {', '.join(_FORMATS)}")
+    return _FORMATS[name]
+
+
+_OTHER_PARTS = {
+    "vision_config": "vision tower",
+    "audio_config": "audio tower",
+    "audio_encoder": "audio tower",
+    "speech_config": "speech tower",
+    "visual": "vision tower",
+    "vision_tower": "vision tower",
+}
+
+
+def left_out(values: Mapping[str, Any]) -> str:
+    """What the config holds beside the language model, in words."""
+    parts = dict.fromkeys(words for name, words in _OTHER_PARTS.items() if values.get(name) is not None)
+    return " and ".join(parts) and f"{' and '.join(parts)} and its projector"
 
 
 def build(family: Family, keys: Keys, values: Mapping[str, Any]) -> Model:
@@ -60,19 +103,23 @@ def build(family: Family, keys: Keys, values: Mapping[str, Any]) -> Model:
     norms = family.norms_for(keys)
     mixers, mlps = family.mixers(keys), family.mlps(keys)
     hidden = keys.hidden
-    position_params = family.outside.position_params(keys)
+    outside, more = family.outside, family.outside.more(keys)
+    positions = outside.position_params(keys)
     return Model(
         id="",
         name=_name(values, family),
         hidden=hidden,
         vocab=keys.whole("vocab_size"),
         layers=_paired(mixers, mlps, norms.layer * norms.values * hidden),
-        tied=keys.flag("tie_word_embeddings", otherwise=family.outside.tied),
-        embed_dim=family.outside.width(keys),
-        extra_matrices=family.outside.projections(keys),
-        other_params=position_params + norms.outside * norms.values * hidden + family.outside.head_bias_params(keys),
-        position_params=position_params,
-        dtype=_FORMATS.get(keys.text("torch_dtype").removeprefix("torch."), "bf16"),
+        tied=keys.flag("tie_word_embeddings", otherwise=outside.tied),
+        embed_dim=outside.width(keys),
+        extra_matrices=more.matrices,
+        other_params=(
+            positions + norms.outside * norms.values * hidden + outside.head_bias_params(keys) + more.other_params
+        ),
+        position_params=positions,
+        lookup_width=more.lookup_width,
+        dtype=_format(keys),
         max_context=keys.whole_or_none("max_position_embeddings"),
         family=family.types[0],
     )
@@ -93,6 +140,7 @@ def _layer(mixer: Part, mlp: Part, norms: int) -> Layer:
         mlp=mlp.body,  # type: ignore[arg-type]
         other_params=vectors,
         other_active_params=vectors - idle if idle else None,
+        extra=mixer.extra + mlp.extra,
     )
 
 

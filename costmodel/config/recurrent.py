@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from costmodel.config.keys import Keys
+from costmodel.config.keys import LARGEST, Keys
 from costmodel.config.parts import Part, Switch, switched
 from costmodel.errors import ConfigError
 from costmodel.model import Matrix, Recurrent
@@ -35,7 +35,9 @@ _LIGHTNING_SOURCE = (
     "S = a S + k v', o = q'S: 5 FLOP a state value and token, beside the gate; "
     "lightning attention, arXiv 2401.04658; MiniMax-01, arXiv 2501.08313"
 )
-_LRU_SOURCE = "h = a h + sqrt(1 - a^2) i x: 6 FLOP a channel and token, beside the convolution; Griffin, arXiv 2402.19427"
+_LRU_SOURCE = (
+    "h = a h + sqrt(1 - a^2) i x: 6 FLOP a channel and token, beside the convolution; Griffin, arXiv 2402.19427"
+)
 _CONV_SOURCE = "short convolution, 2 FLOP a channel and tap, between two gates; LFM2 technical report, arXiv 2511.23404"
 
 
@@ -46,7 +48,10 @@ def taps(keys: Keys, name: str) -> int:
 
 def expanded(keys: Keys, factor: str) -> int:
     """Inner width: the hidden size times a factor, in whole channels."""
-    return int(keys.number(factor, 2) * keys.hidden)
+    width = int(keys.number(factor, 2) * keys.hidden)
+    if not 0 < width <= LARGEST:
+        raise keys.wrong(factor, keys.raw(factor), "a factor that gives an inner width of believable size")
+    return width
 
 
 # ---- Mamba --------------------------------------------------------------------------------------------------

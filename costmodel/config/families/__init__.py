@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from costmodel.config.families import classic, dense, experts, hybrid, latent
+from costmodel.config.families import classic, dense, experts, gemma, hybrid, latent, pruned
 from costmodel.config.families.declined import DECLINED
 from costmodel.config.families.wrappers import WRAPPERS
 from costmodel.config.family import Family
 
 FAMILIES: Mapping[str, Family] = {
     name: family
-    for module in (classic, dense, experts, hybrid, latent)
+    for module in (classic, dense, experts, gemma, hybrid, latent, pruned)
     for family in module.FAMILIES
     for name in family.types
 }

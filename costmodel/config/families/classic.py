@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from costmodel.config.attention import (
     BIASED_HEAD_NORM,
     FULL,
@@ -13,7 +15,7 @@ from costmodel.config.attention import (
     hidden_over_heads,
     sliding_if_set,
 )
-from costmodel.config.embedding import LAYER_NORM, Norms, Outside, learned
+from costmodel.config.embedding import LAYER_NORM, Norms, Outside, learned, projected
 from costmodel.config.family import Family
 from costmodel.config.keys import Keys
 from costmodel.config.mlp import Dense, four_times, stated
@@ -77,24 +79,27 @@ def opt_norms(keys: Keys) -> Norms:
 def neo_windows(keys: Keys) -> list[str]:
     """``attention_types``: pairs of a list of kinds and how often it is repeated."""
     kinds = {"global": FULL, "local": SLIDING}
-    listed = keys.each("attention_layers", str)
-    if listed is None:
-        listed = [kind for names, count in _neo_groups(keys) for _ in range(count) for kind in names]
-    if len(listed) != keys.layers or set(listed) - set(kinds):
-        raise ConfigError("attention_types", f"{len(listed)} kinds", f"global or local for {keys.layers} layers")
+    listed = keys.each("attention_layers", str, keys.layers) or _neo_repeated(keys)
+    if set(listed) - set(kinds):
+        raise ConfigError("attention_types", min(set(listed) - set(kinds)), "global or local")
     return [kinds[kind] for kind in listed]
 
 
-def _neo_groups(keys: Keys) -> list[tuple[list[str], int]]:
-    groups = keys.each("attention_types", list) or []
-    for group in groups:
-        if len(group) != 2 or not isinstance(group[0], list) or not isinstance(group[1], int):  # noqa: PLR2004
-            raise ConfigError("attention_types", group, "pairs of a list of kinds and a number")
-        if not 0 <= group[1] <= keys.layers:
-            raise ConfigError("attention_types", group[1], f"at most {keys.layers} repetitions")
-        if not all(isinstance(kind, str) for kind in group[0]):
-            raise ConfigError("attention_types", group[0], "global or local")
-    return [(group[0], group[1]) for group in groups]
+def _neo_repeated(keys: Keys) -> list[str]:
+    groups = [_neo_group(group) for group in keys.each("attention_types", list) or ()]
+    count = sum(len(names) * times for names, times in groups)
+    if count != keys.layers:
+        raise ConfigError("attention_types", f"{count:,} kinds", f"one for each of the {keys.layers:,} layers")
+    return [kind for names, times in groups for _ in range(times) for kind in names]
+
+
+def _neo_group(group: list[Any]) -> tuple[list[str], int]:
+    names, times = group if len(group) == 2 else (None, None)  # noqa: PLR2004
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError("attention_types", group, "pairs of a list of kinds and a number")
+    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+        raise ConfigError("attention_types", times, "a number of repetitions, 1 or more")
+    return names, times
 
 
 # ---- StableLM -----------------------------------------------------------------------------------------------
@@ -170,12 +175,10 @@ FAMILIES = (
     ),
     Family(
         types=("opt",),
-        mixers=Grouped(
-            qkv_bias="enable_bias", o_bias="enable_bias", kv_heads=as_queries, head_dim=hidden_over_heads
-        ),
+        mixers=Grouped(qkv_bias="enable_bias", o_bias="enable_bias", kv_heads=as_queries, head_dim=hidden_over_heads),
         mlps=Dense(gated=False, bias="enable_bias", width=stated("ffn_dim")),
         norms=opt_norms,
-        outside=Outside(tied=True, positions=learned(2), width=lambda keys: keys.whole_or_none("word_embed_proj_dim")),
+        outside=projected("word_embed_proj_dim"),
         defaults={"enable_bias": True},
     ),
     Family(

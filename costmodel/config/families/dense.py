@@ -99,8 +99,12 @@ def qwen1_refused(keys: Keys) -> None:
 
 
 FAMILIES = (
-    Family(types=("llama", "aquila", "Yi", "xverse", "iquestcoder"), mixers=BIASED, mlps=Dense(bias="mlp_bias"),
-           defaults=LLAMA_7B),
+    Family(
+        types=("llama", "aquila", "Yi", "xverse", "iquestcoder"),
+        mixers=BIASED,
+        mlps=Dense(bias="mlp_bias"),
+        defaults=LLAMA_7B,
+    ),
     Family(types=("mistral",), mixers=Grouped(windows=said(sliding_if_set)), defaults=MISTRAL_7B),
     Family(types=("ministral",), mixers=Grouped(windows=said(sliding_if_set)), defaults=MISTRAL_7B),
     Family(
@@ -108,7 +112,7 @@ FAMILIES = (
         mixers=Grouped(windows=said(sliding_if_set)),
         defaults={**MISTRAL_7B, "num_hidden_layers": 34, "head_dim": 128, "vocab_size": 131072, "sliding_window": None},
     ),
-    Family(types=("qwen2",), mixers=Grouped(qkv_bias=True, windows=said(sliding_if_used)), defaults=QWEN2_7B),
+    Family(types=("qwen2", "mimo"), mixers=Grouped(qkv_bias=True, windows=said(sliding_if_used)), defaults=QWEN2_7B),
     Family(
         types=("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"),
         mixers=Grouped(qkv_bias=True, windows=said(sliding_if_used)),
@@ -126,6 +130,7 @@ FAMILIES = (
         defaults={**QWEN2_7B, "head_dim": 128},
     ),
     Family(types=("qwen3_vl_text",), mixers=replace(BIASED, qk_norm=HEAD_NORM), defaults=QWEN3_VL),
+    Family(types=("minicpm",), mixers=BIASED, outside=TIED),
     Family(types=("gemma",), mixers=BIASED, outside=TIED, defaults=GEMMA_7B),
     Family(
         types=("gemma2",),

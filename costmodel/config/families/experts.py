@@ -96,14 +96,22 @@ def dbrx_experts(keys: Keys) -> Sequence[Part]:
 # ---- Hunyuan ------------------------------------------------------------------------------------------------
 
 
+def hunyuan_experts(keys: Keys) -> Sequence[Part]:
+    """Sizes may be lists, one value a layer; the same value throughout is read, anything else declined."""
+    values = dict(keys.values)
+    for name in ("moe_topk", "num_experts"):
+        listed = values.get(name)
+        if isinstance(listed, list):
+            if len({str(value) for value in listed}) != 1:
+                raise ConfigError(name, listed, "the same value for each layer")
+            values[name] = listed[0]
+    return Routed(width=stated(), shared=stated())(Keys(values, defaults={}, aliases={}))
+
+
 def hunyuan_refused(keys: Keys) -> None:
-    """Caches that two layers share, and sizes that change from layer to layer, are not covered."""
+    """Caches that two layers share are not covered here."""
     if keys.flag("use_cla"):
-        raise ConfigError("use_cla", found=True, expected="false: caches shared across layers are not modelled here")
-    for name in ("moe_topk", "num_shared_expert", "moe_intermediate_size"):
-        values = keys.raw(name)
-        if isinstance(values, list) and len({str(value) for value in values}) > 1:
-            raise ConfigError(name, values, "the same value for each layer")
+        raise ConfigError("use_cla", found=True, expected="false: caches shared across its layers are not modelled")
 
 
 _LLAMA_4 = {
@@ -232,6 +240,11 @@ FAMILIES = (
         defaults={"num_key_value_heads": 8, "num_shared_experts": 1},
     ),
     Family(
+        types=("deepseek",),
+        mixers=BIASED,
+        mlps=Routed(places=after_dense(), shared=shared_experts, fewest=1),
+    ),
+    Family(
         types=("dots1",),
         mixers=replace(BIASED, qk_norm=HEAD_NORM, windows=said(sliding_from_max_window_layers)),
         mlps=Routed(places=after_dense(), shared=shared_experts, fewest=1),
@@ -286,7 +299,7 @@ FAMILIES = (
     Family(
         types=("hunyuan_v1_moe",),
         mixers=replace(BIASED, qk_norm=HEAD_NORM),
-        mlps=Routed(width=stated(), shared=stated()),
+        mlps=hunyuan_experts,
         refused=hunyuan_refused,
     ),
 )

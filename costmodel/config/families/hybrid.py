@@ -33,7 +33,7 @@ from costmodel.config.mlp import (
     sparse_steps,
     stated,
 )
-from costmodel.config.parts import NOTHING, Builder, Part, Rule, by_kind, everywhere
+from costmodel.config.parts import NOTHING, Builder, Layout, Part, Rule, by_kind, everywhere
 from costmodel.config.recurrent import (
     Mamba,
     Mamba2,
@@ -49,7 +49,7 @@ from costmodel.errors import ConfigError
 MIXED = (FULL, LINEAR)
 
 
-def hybrid(layout: Rule, attention: Grouped, linear: Builder) -> Rule:
+def hybrid(layout: Layout, attention: Grouped, linear: Builder) -> Rule:
     """Attention in some layers and a recurrent mixer in the others."""
     return by_kind(layout, {FULL: attention.of_kind(FULL), SLIDING: attention.of_kind(SLIDING), LINEAR: linear})
 
@@ -81,8 +81,9 @@ def all_linear(keys: Keys) -> list[str]:
 
 def lfm2_layout(keys: Keys) -> list[str]:
     """The listed layers attend; without a list, all."""
-    chosen = keys.each("full_attn_idxs", int)
-    return [FULL if chosen is None or layer in chosen else LINEAR for layer in range(keys.layers)]
+    listed = keys.each("full_attn_idxs", int)
+    chosen = range(keys.layers) if listed is None else set(listed)
+    return [FULL if layer in chosen else LINEAR for layer in range(keys.layers)]
 
 
 def minimax_layout(keys: Keys) -> Sequence[str]:
@@ -166,9 +167,7 @@ _NEMOTRON_MAMBA = Mamba2(
     bias="use_bias",
     conv_bias="use_conv_bias",
 )
-_NEMOTRON_EXPERTS = Routed(
-    gated=False, shared=maybe("moe_shared_expert_intermediate_size"), shared_bias="mlp_bias"
-)
+_NEMOTRON_EXPERTS = Routed(gated=False, shared=maybe("moe_shared_expert_intermediate_size"), shared_bias="mlp_bias")
 _NEMOTRON_MLP = Dense(gated=False, bias="mlp_bias")
 
 _BAMBA_MAMBA = Mamba2(

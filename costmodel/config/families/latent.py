@@ -45,7 +45,13 @@ FAMILIES = (
     Family(
         types=("deepseek_v2",),
         mixers=Latent(),
-        mlps=Routed(places=after_dense(), dense=Dense(bias="mlp_bias"), shared=shared_experts, shared_bias="mlp_bias", fewest=1),
+        mlps=Routed(
+            places=after_dense(),
+            dense=Dense(bias="mlp_bias"),
+            shared=shared_experts,
+            shared_bias="mlp_bias",
+            fewest=1,
+        ),
         defaults=_DEEPSEEK_V2,
     ),
     Family(

@@ -10,6 +10,7 @@ WRAPPERS: Mapping[str, str] = {
     "deepseek_vl_v2": "deepseek_v2",
     "gemma3": "gemma3_text",
     "gemma3n": "gemma3n_text",
+    "gemma4": "gemma4_text",
     "glm4v": "glm4v_text",
     "glm4v_moe": "glm4v_moe_text",
     "idefics2": "mistral",
