@@ -200,7 +200,9 @@ def fit_groups(members: list[Group], near: Numbers | None = None) -> dict[str, f
     start = members[0].task.starts
     low = {name: value / 4 if name not in ("eb", "ef") else value for name, value in start.items()}
     # a logarithm cannot leave nothing behind, so a time of nothing starts at a hundredth of a usual one
-    starts = [start, low] if near is None else [{name: max(near[name], start[name] / 100) for name in start}]
+    starts: list[Numbers] = [start, low]
+    if near is not None:
+        starts = [{name: max(near[name], start[name] / 100) for name in start}]
     return _tidy(fit(problem, starts))
 
 
