@@ -148,11 +148,12 @@ def _line(line: Line) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, the cell's text for a row, and how it is set."""
+    """A column of a table: its heading, the cell's text for a row, whether it is set left, and left out on a phone."""
 
     name: str
     cell: Callable[[Any], Text]
     left: bool = False
+    wide_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,9 +166,9 @@ class Table:
 
     def draw(self) -> None:
         """Put the table into the page; it scrolls by itself where the page is too narrow."""
-        head = "".join(f"<th{_left(c)}>{markup(c.name)}</th>" for c in self.columns)
+        head = "".join(f"<th{_classes(c)}>{markup(c.name)}</th>" for c in self.columns)
         body, total = (
-            "".join(f"<tr>{''.join(f'<td{_left(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>" for row in rows)
+            "".join(f"<tr>{''.join(f'<td{_classes(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>" for row in rows)
             for rows in (self.rows, self.totals)
         )
         st.html(
@@ -176,8 +177,9 @@ class Table:
         )
 
 
-def _left(column: Column) -> str:
-    return ' class="left"' if column.left else ""
+def _classes(column: Column) -> str:
+    names = " ".join(name for name, on in (("left", column.left), ("wide", column.wide_only)) if on)
+    return f' class="{names}"' if names else ""
 
 
 def share_bar(share: float, meaning: str) -> Html:

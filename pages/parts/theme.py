@@ -93,7 +93,7 @@ _SHEET = f"""
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
-  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem; margin: .4rem 0;}}
+  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem !important; margin: .4rem 0;}}
 .sc-figures > div {{margin: 0;}}
 .sc-figures dt {{margin: 0; color: var(--muted); font-size: .8125rem;}}
 .sc-figures dd {{margin: .15rem 0 0 !important; font-size: 1.45rem; line-height: 1.2; white-space: nowrap;}}
@@ -121,7 +121,7 @@ _SHEET = f"""
 .sc-notice {{border-left: 3px solid var(--ink); padding: .3rem .8rem; font-size: .9375rem; overflow-wrap: anywhere;
   background: color-mix(in srgb, var(--ink) 5%, transparent);}}
 .sc-notice p {{margin: .1rem 0;}}
-.stApp form.vega-bindings {{display: flex; flex-wrap: wrap; gap: .2rem 2.4rem; margin: -.5rem 0 0;}}
+.stApp form.vega-bindings {{display: flex; flex-flow: row wrap; gap: .2rem 2.4rem; margin: -.5rem 0 0;}}
 .stApp form.vega-bindings .vega-bind {{width: auto;}}
 .stApp form.vega-bindings .vega-bind label > span:last-child {{min-width: 2.4rem;}}
 .stApp form.vega-bindings input[type=range] {{width: 12rem; max-width: 44vw;}}
@@ -129,7 +129,10 @@ _SHEET = f"""
 .st-key-roof form.vega-bindings {{display: none;}}
 .st-key-what_if {{position: absolute;}}
 @media (max-width: 640px) {{
-  .stMainBlockContainer {{padding: 3.6rem 1rem 3rem;}}
+  .stMainBlockContainer {{padding: 4.4rem 1rem 3rem;}}
+  .sc-table .wide {{display: none;}}
+  .sc-table th, .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
+  .sc-table td:first-child {{white-space: normal;}}
   .sc-headline {{font-size: 1.3125rem;}}
   .sc-figures {{grid-template-columns: repeat(auto-fit, minmax(5.6rem, 1fr));}}
   .sc-figures dd {{font-size: 1.2rem;}}

@@ -89,6 +89,7 @@ def time_spec() -> Spec:
         _crossing("decode"),
         _names(),
         _corners(),
+        _answers(),
         _marks(),
         height=TIME_HEIGHT,
         params=[*_what_if_params(), *_frame_params(TIME_HEIGHT)],
@@ -209,10 +210,10 @@ def _crossing(curve: str) -> Spec:
         what += "+(width<480?'':', decode')"
     else:
         what += f"+({chart.first('marks', 'caches', 0)}&&width>=480?', prefill':'')"
-    row = 12 if curve == "step" else 82
+    row, corner = (12, 0) if curve == "step" else (30, 270)  # px of the corner's own text that the upper row must not reach
     x, y = _axes(field="cs")
     wide = text_width(what)
-    right = f"datum.cx+8+{wide}<width"
+    right = f"datum.cx+8+{wide}<width-({PHONE}?0:{corner})"
     return {
         "data": {"name": "curve"},
         "transform": [*_only_crossing(curve), {"filter": "datum.crosses&&datum.ct>1&&datum.cx<width"}],
@@ -296,11 +297,28 @@ _STEPS = ("decode", "ahead", "prefill", "later", "beside", "over", "beyond")
 """Steps in the row of marks; those after the page's own two say how high a curve is where a label ends."""
 
 
+def _answers() -> Spec:
+    """What an estimate or a measurement says, as ink dots over the floor: circles for decode steps, diamonds for prefills."""
+    x, y = _axes(field="seconds")
+    said = f"datum.kind+' of '+format(datum.t,',')+': '+{format.vega(format.SECONDS, 'datum.seconds')}"
+    layers = [
+        {
+            "transform": [{"filter": f"datum.kind=='{kind}'"}],
+            "mark": {"type": "point", "shape": shape, "size": 22, "filled": True, "opacity": 1, "clip": True},
+            "encoding": {"x": x, "y": y, "fill": colour("ink"), "description": {"value": {"expr": said}}},
+        }
+        for kind, shape in (("decode", "circle"), ("prefill", "diamond"))
+    ]
+    line = label("datum.answer", "ink", at("14", f"({PHONE}?42:66)"), show="isValid(datum.answer)")
+    return {"layer": [{"data": {"name": "answers"}, "layer": layers}, {"data": {"name": "marks"}, **line}]}
+
+
 def _marks() -> Spec:
     """The decode step and the prefill of the page, with labels that keep clear of the curves and of each other."""
     each = "(datum.caches?', '+format(datum.context,',')+' cached each':'')"
     decode = f"({PHONE}?'decode':'decode, B = '+format(datum.decode_t,',')+{each})"
-    second = f"({PHONE}?datum.short_note:datum.note)"
+    second = f"'never crosses'+({PHONE}?'':', tends to '+format(datum.asymptote,'.2~r')+' FLOP/B')"
+    ridge = _D["decode_peak"] * _COMPUTE_X / (_D["bandwidth"] * _BANDWIDTH_X)
     time = format.vega(format.SECONDS, "datum.prefill_s")
     prefill = f"({PHONE}?'prefill':'prefill of '+format(datum.prefill_t,',')+': '+{time})"
     lines = f"(datum.note?[{decode},{second}]:[{decode}])"
@@ -308,6 +326,7 @@ def _marks() -> Spec:
         "data": {"name": "marks"},
         "transform": [
             *_calculate(**{f"{name}_s": seconds(f"{name}_") for name in _STEPS}),
+            *_calculate(note=f"isValid(datum.asymptote)&&datum.asymptote<{ridge}"),
             *_calculate(
                 dx=_px("datum.decode_t"), dy=_py("datum.decode_s"), px=_px("datum.prefill_t"), py=_py("datum.prefill_s"),
                 dw=f"max({text_width(decode)},datum.note?{text_width(second)}:0)", pw=text_width(prefill),
@@ -318,9 +337,9 @@ def _marks() -> Spec:
         "layer": [
             _mark("prefill", "diamond", 130),
             _mark("decode", "circle", 150),
-            label(prefill, "prefill text", at("datum.plx", "datum.pbottom-4"), align="datum.pleft?'left':'right'", weight=600),
+            label(prefill, "prefill text", at("datum.plx", "datum.pbottom-4"), align="datum.pstart?'left':'right'", weight=600),
             label(lines, "decode text", at("datum.dlx", "datum.dbottom-datum.dh+datum.line-4"),
-                  align="datum.dleft?'left':'right'", weight=600),
+                  align="datum.dstart?'left':'right'", weight=600),
         ],
     }  # fmt: skip
 
@@ -362,7 +381,9 @@ def _label_places() -> list[Spec]:
     Where the two labels would still meet, the prefill's goes over the decode's.
     """
     end = "pow(10,left+(datum.{0}x-6+datum.{0}w)/across)"
-    raised = "min(datum.{0}y-12,datum.{0}left?" + _py("datum.{0}r_s") + "-6:datum.{0}y-12)"
+    # an answer's dot just above the mark is cleared too
+    dot = "datum.{0}e_near?" + _py("datum.{0}e") + "-9:datum.{0}y-12"
+    raised = "min(datum.{0}y-12," + dot + ",datum.{0}left?" + _py("datum.{0}r_s") + "-6:datum.{0}y-12)"
     clear = f"(datum.pleft?{_py('datum.over_s')}:{_py('datum.beside_s')})<datum.pown-datum.line-8"
     above = f"min(datum.pown,{_py('datum.over_s')}-10,datum.pleft?{_py('datum.br_s')}-6:datum.pown)"
     meet = "max(datum.d0,datum.p0)<min(datum.d1,datum.p1)+8&&datum.pfree-datum.line<datum.dbottom+2&&datum.pfree>datum.dtop-2"
@@ -374,21 +395,36 @@ def _label_places() -> list[Spec]:
             **_between("br", "over", "beyond", end.format("p")),
         ),
         *_calculate(**{f"{name}_s": seconds(f"{name}_") for name in ("dr", "pr", "br")}),
+        *_calculate(de="datum.decode_e", pe="datum.prefill_e"),
         *_calculate(
-            dlx="datum.dleft?max(datum.dx-6,2):datum.dx+6",
-            plx="datum.pleft?max(datum.px-6,2):datum.px+6",
-            dbottom=f"max({raised.format('d')},datum.dh+2)",
-            pown=raised.format("p"),
+            **{f"{n}e_near": f"isValid(datum.{n}e)&&{_py(f'datum.{n}e')}>datum.{n}y-datum.line-24" for n in ("d", "p")}
+        ),
+        *_calculate(dfree=f"max({raised.format('d')},datum.dh+2)", pown=raised.format("p")),
+        # under the name of the memory-bound region there may be no room: then below its curve, which rises away from it
+        *_calculate(
+            dlow=f"datum.dfree-datum.dh<50&&(datum.dleft?datum.dx:datum.dx-datum.dw)<({PHONE}?100:300)&&datum.caches",
         ),
         *_calculate(
-            d0="datum.dleft?datum.dlx:datum.dlx-datum.dw",
-            d1="datum.dleft?datum.dlx+datum.dw:datum.dlx",
+            dstart="datum.dlow||datum.dleft",
+            dlx="datum.dlow?datum.dx+11:datum.dleft?max(datum.dx-6,2):datum.dx+6",
+            plx="datum.pleft?max(datum.px-6,2):datum.px+6",
+            dbottom="datum.dlow?datum.dy+datum.dh+8:datum.dfree",
+        ),
+        *_calculate(
+            d0="datum.dstart?datum.dlx:datum.dlx-datum.dw",
+            d1="datum.dstart?datum.dlx+datum.dw:datum.dlx",
             p0="datum.pleft?datum.plx:datum.plx-datum.pw",
             p1="datum.pleft?datum.plx+datum.pw:datum.plx",
             dtop="datum.dbottom-datum.dh",
             pfree=f"!datum.caches||{clear}?datum.pown:{above}",
         ),
-        *_calculate(pbottom=f"max({meet}?datum.dtop-4:datum.pfree,datum.line+2)"),
+        *_calculate(ptop=f"({meet}?datum.dtop-4:datum.pfree)-datum.line"),
+        *_calculate(plow=f"datum.ptop<50&&datum.p0<({PHONE}?100:300)"),
+        *_calculate(
+            pbottom="datum.plow?datum.py+datum.line+8:datum.ptop+datum.line",
+            pstart="datum.plow||datum.pleft",
+        ),
+        *_calculate(plx="datum.plow?datum.px+11:datum.plx"),
     ]
 
 
@@ -436,20 +472,13 @@ def _slope() -> Spec:
     (x, y), (x2, y2) = _roof_axes("from", "from_rate"), ({"field": "corner"}, {"field": "rate"})
     place = {"x": x, "y": y, "x2": x2, "y2": y2, "stroke": colour("memory")}
     start = _calculate(**{"from": "pow(10,left)", "from_rate": str(alt.expr.pow(10, alt.param(name="left", value=0.0)) * _D["bandwidth"] * _BANDWIDTH_X)})
-    name = format.vega(format.BYTE_RATE, str(_D["bandwidth"] * _BANDWIDTH_X), 3, trim=True)
     rule = {"type": "rule", "clip": True, "aria": False}
     return {
         "data": {"name": "roofs"},
         "transform": [*_ROOF, *start],
         "layer": [
             {"mark": {**rule, "strokeWidth": 1.2, "strokeDash": [5, 4]}, "encoding": place},
-            {"transform": [{"filter": "datum.used"}],
-             "layer": [
-                 {"mark": {**rule, "strokeWidth": 4}, "encoding": place},
-                 {"transform": _calculate(nx=chart.first("frame", "name_at", 1)),
-                  **label(name, "memory", at(f"{_px('datum.nx')}-8", f"{_py(f'datum.nx*({_D.bandwidth * _BANDWIDTH_X})')}-10"),
-                          align="'right'")},
-             ]},
+            {"transform": [{"filter": "datum.used"}], "mark": {**rule, "strokeWidth": 4}, "encoding": place},
         ],
     }  # fmt: skip
 
@@ -540,16 +569,18 @@ def _points() -> Spec:
 def _point_labels() -> Spec:
     """Names of the points: operations below right, whole steps above left, each in its lane."""
     lane = f"({PHONE}?datum.lane_phone:datum.lane)*(type+4)"
-    text = f"({PHONE}?datum.short:datum.text)"
-    wide = text_width(text)
+    bandwidth = format.vega(format.BYTE_RATE, str(_D["bandwidth"] * _BANDWIDTH_X), 3, trim=True)
+    own = f"({PHONE}?datum.short:datum.text)"
 
-    def named(kind: str, meaning: str, weight: int, *, leftward: bool) -> Spec:
+    def named(kind: str, meaning: str, weight: int, *, leftward: bool, text: str = own) -> Spec:
+        wide = text_width(text)
         pushed = f"max(0,{wide}-datum.px+10)"  # px that the left edge pushes the text over the slope, which rises there
         y = f"datum.py-12-{lane}-{pushed}*up/across" if leftward else f"datum.py+type+8+{lane}"
         x = f"max(datum.px-10,{wide})" if leftward else f"min(datum.px+8,width-{wide}-2)"
         return {
-            "transform": [{"filter": f"datum.kind=='{kind}'"}],
-            **label(text, meaning, at(x, y), align="'right'" if leftward else "'left'", weight=weight),
+            "transform": [{"filter": f"datum.kind=='{kind}'"}],  # what is dragged under the axis loses its name
+            **label(text, meaning, at(x, y), align="'right'" if leftward else "'left'", weight=weight,
+                    show=f"datum.py<{ROOF_HEIGHT}-8-({PHONE}?11:18)"),
         }
 
     return {
@@ -559,5 +590,6 @@ def _point_labels() -> Spec:
             named("decode", "decode text", 400, leftward=False),
             named("prefill", "prefill text", 400, leftward=False),
             named("step", "ink", 600, leftward=True),
+            named("slope", "memory", 400, leftward=True, text=bandwidth),
         ],
     }

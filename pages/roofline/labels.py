@@ -80,12 +80,21 @@ def _on_a_name(place: Place, lane: int, sheet: Sheet, roof: Roof) -> bool:
 def _meet(a: Place, lane_a: int, b: Place, lane_b: int, picture: tuple[Sheet, float, bool]) -> bool:
     """Whether two labels meet in any position that the roof can be dragged to."""
     sheet, ridge, leftward = picture
-    if not _overlap(_span(a, sheet, leftward), _span(b, sheet, leftward)):
+    spans = [_span(place, sheet, leftward) for place in (a, b)]
+    if leftward:  # kept inside the left edge
+        spans = [(left + push, right + push) for (left, right), push in zip(spans, (_pushed(a, sheet), _pushed(b, sheet)), strict=True)]
+    if not _overlap(*spans):
         return False
     corners = (ridge - _DRAGGED, ridge + _DRAGGED)
     low, high = sorted((min(a.decades, corner) - min(b.decades, corner)) * sheet.up for corner in corners)
     lower = (lane_b - lane_a if leftward else lane_a - lane_b) * sheet.line  # px that a hangs below b on a flat roof
+    lower += (_pushed(b, sheet) - _pushed(a, sheet)) * sheet.up / sheet.across if leftward else 0
     return lower - high < sheet.line and lower - low > -sheet.line
+
+
+def _pushed(place: Place, sheet: Sheet) -> float:
+    """Px that the left edge pushes a leftward text to the right of its point."""
+    return max(0.0, -_span(place, sheet, leftward=True)[0])
 
 
 def _span(place: Place, sheet: Sheet, leftward: bool) -> tuple[float, float]:  # noqa: FBT001  # the direction of the text
@@ -106,10 +115,13 @@ def clusters(intensities: Sequence[float], names: Sequence[str]) -> list[tuple[f
             groups[-1].append(i)
         else:
             groups.append([i])
-    return [
-        (max(intensities[i] for i in group), ", ".join(dict.fromkeys(names[i] for i in sorted(group))))
-        for group in groups
-    ]
+    return [(max(intensities[i] for i in group), _listed([names[i] for i in sorted(group)])) for group in groups]
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    different = list(dict.fromkeys(names))
+    more = len(different) - most
+    return ", ".join(different[:most]) + (f", {more} more" if more > 0 else "")
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:

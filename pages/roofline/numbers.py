@@ -19,6 +19,7 @@ from pages.roofline import labels
 CHUNK = 256  # tokens of the prompt in the mixed step, at most
 _VAST = 1e9  # sequences: so many that the weights no longer count
 _PER_DECADE = 40  # points of a curve
+_DRAGGED = 0.6021  # decades that a hand moves a line: a factor of four
 _NO_TIME = 1e23  # bytes a second
 _SHORT = {
     "q, k, v projections": "projections",
@@ -102,9 +103,30 @@ class Roofline:
         """The decode step by the source that speaks, overheads and activations included."""
         return self.scenario.price(cm.Step.decode(self.batch, self.context))
 
+    @cached_property
+    def prefill_estimate(self) -> cm.Cost:
+        """The prefill by the source that speaks."""
+        return self.scenario.price(cm.Step.prefill(self.prompt))
+
+    @property
+    def estimates(self) -> bool:
+        """Whether another source than the datasheet speaks."""
+        return self.scenario.source != "datasheet"
+
     def cost_of(self, step: str) -> cm.Cost:
-        """Floor of one of the page's three steps."""
+        """One of the page's three steps by the source that speaks: a floor at the page's count, or an estimate."""
+        if self.estimates:
+            return self.scenario.price(self._steps[step])
         return {"decode": self.decode, "prefill": self.prefill, "mixed": self.mixed}[step]
+
+    @property
+    def _steps(self) -> dict[str, cm.Step]:
+        ends = int(self.chunk == self.prompt)  # only the last chunk of a prompt needs logits
+        return {
+            "decode": cm.Step.decode(self.batch, self.context),
+            "prefill": cm.Step.prefill(self.prompt),
+            "mixed": cm.Step.mixed(self.chunk, 0, self.batch, self.context, chunk_logits=ends),
+        }
 
     @property
     def chunk(self) -> int:
@@ -112,9 +134,8 @@ class Roofline:
 
     @cached_property
     def mixed(self) -> cm.Cost:
-        """One chunk of the prompt beside the decodes; its logits only when it ends the prompt."""
-        ends = int(self.chunk == self.prompt)
-        return self.price(cm.Step.mixed(self.chunk, 0, self.batch, self.context, chunk_logits=ends))
+        """One chunk of the prompt beside the decodes."""
+        return self.price(self._steps["mixed"])
 
     @cached_property
     def weight_bytes(self) -> float:
@@ -159,7 +180,18 @@ class Roofline:
 
     def time_data(self) -> dict[str, pd.DataFrame]:
         """Datasets of the picture of time against T."""
-        return {"frame": self.frame(), "curve": self.curves(), "marks": self.marks()}
+        return {"frame": self.frame(), "curve": self.curves(), "marks": self.marks(), "answers": self.answers()}
+
+    def answers(self) -> pd.DataFrame:
+        """What the source that speaks says over T, decode steps and prefills apart; no rows where it is the datasheet."""
+        if not self.estimates:
+            return pd.DataFrame({"kind": [], "t": [], "seconds": []})
+        tokens = 2.0 ** np.arange(14)
+        steps = {"decode": cm.Step.decode(tokens[:10], self.context), "prefill": cm.Step.prefill(tokens)}
+        return pd.concat(
+            [pd.DataFrame({"kind": k, "t": np.ravel(s.tokens), "seconds": self.scenario.price(s).seconds}) for k, s in steps.items()],
+            ignore_index=True,
+        )
 
     def roof_data(self) -> dict[str, pd.DataFrame]:
         """Datasets of the classical roofline."""
@@ -199,23 +231,23 @@ class Roofline:
             *zip(decodes, _points(self._plain(cm.Step.decode(np.array([*decodes.values()]), self.context))), strict=True),
             *zip(prompts, _points(self._plain(cm.Step.prefill(np.array([*prompts.values()])))), strict=True),
         ]
-        note, short = self._decode_note()
         row: dict[str, Any] = {
             "bandwidth": self._base.bandwidth, "caches": self.counts_caches, "context": self.context,
-            "note": note, "short_note": short,
+            "asymptote": self.asymptote if self.counts_caches else None, **self._answered(),
         }  # fmt: skip
         for name, cost in priced:
             row[f"{name}_t"] = {**decodes, **prompts}[name]
             row |= {f"{name}_{what}": value for what, value in cost.items()}
         return pd.DataFrame([row])
 
-    def _decode_note(self) -> tuple[str, str]:
-        """What the label of the decode step says besides its batch, in full and for a phone."""
-        if not self.counts_caches:
-            return "", ""
-        if self.crossing is not None:
-            return "", ""
-        return f"never crosses, tends to {format.significant(self.asymptote, 2)} FLOP/B", "never crosses"
+    def _answered(self) -> dict[str, Any]:
+        """What the other source says of the two marks, and the line that says so."""
+        if not self.estimates:
+            return {"decode_e": None, "prefill_e": None, "answer": ""}
+        sign, what = {"calibrated": ("◐", "estimated"), "live": ("●", "measured here")}[self.scenario.source]
+        ratio = format.times(self.estimate.seconds / self.decode.seconds)
+        answer = f"{sign} {what}: {ratio} the floor at B = {format.count(self.batch)}"
+        return {"decode_e": self.estimate.seconds, "prefill_e": self.prefill_estimate.seconds, "answer": answer}
 
     def frame(self) -> pd.DataFrame:
         """One row: the corners of the picture, and the multipliers of the sidebar."""
@@ -231,10 +263,8 @@ class Roofline:
 
         ``kind`` is "decode", "prefill" or "step"; ``label`` the short name that the picture writes.
         """
-        decode, prefill = cm.Step.decode(self.batch, self.context), cm.Step.prefill(self.prompt)
+        decode, prefill, mixed = (self._steps[name] for name in ("decode", "prefill", "mixed"))
         rows = [*self._operations("decode", decode), *self._operations("prefill", prefill)]
-        ends = int(self.chunk == self.prompt)
-        mixed = cm.Step.mixed(self.chunk, 0, self.batch, self.context, chunk_logits=ends)
         beside = f"chunk of {format.count(self.chunk)} with {self.batch} decode{'s' if self.batch > 1 else ''}"
         wholes = (("whole decode step", "decode", decode), ("whole prefill", "prefill", prefill), (beside, "mixed", mixed))
         for name, short, step in wholes:
@@ -249,7 +279,7 @@ class Roofline:
         arithmetic = replace(self.floor.without_what_if(), hardware=no_memory).price(step, self.count).operations
         peaks = table["flops"] / arithmetic["seconds"]
         return [
-            _point(kind, row.name, _SHORT.get(str(row.name), str(row.name)), row.flops, row.bytes, peak)
+            _point(kind, row.name, _SHORT.get(str(row.name), str(row.name).split(", ")[0]), row.flops, row.bytes, peak)
             for row, peak in zip(table.itertuples(index=False), peaks, strict=True)
             if row.flops > 0 and row.bytes > 0
         ]
@@ -272,16 +302,16 @@ class Roofline:
         return pd.DataFrame(rows)
 
     def roof_frame(self) -> pd.DataFrame:
-        """One row: the corners of the roofline's picture, where the slope has its name, and the multipliers."""
+        """One row: the corners of the roofline's picture, and the multipliers of the sidebar."""
         points, roofs, s = self.points(), self.roofs(), self.scenario
         intensity = points["flops"] / points["bytes"]
         corner = roofs["peak"].max() / self._base.bandwidth
         left = min(0.4, float(intensity.min()) / 2)
-        right = 7 * max(700.0, float(intensity.max()), 2 * corner)
-        used = float(roofs.loc[roofs["used"], "peak"].iloc[0])
-        row = {"left": left, "right": right, "bottom": left * self._base.bandwidth / 1.5, "top": 3 * roofs["peak"].max()}
-        name_at = _emptiest(left * 3, used / self._base.bandwidth / 2, intensity[points["kind"] == "step"])
-        return pd.DataFrame([{**row, "name_at": name_at, "bandwidth_x": s.bandwidth_x, "compute_x": s.compute_x}])
+        last = max(700.0, float(intensity.max()), 2 * corner)
+        right = left * (last / left) ** (1 / 0.76)  # the names of the roofs stand in the rest
+        top = 10**_DRAGGED * float(roofs["peak"].max())
+        row = {"left": left, "right": right, "bottom": left * self._base.bandwidth / 3, "top": top}
+        return pd.DataFrame([{**row, "bandwidth_x": s.bandwidth_x, "compute_x": s.compute_x}])
 
     def names(self) -> pd.DataFrame:
         """Labels of the points, each with its lane on a wide page and on a phone."""
@@ -290,6 +320,7 @@ class Roofline:
         rows: list[dict[str, Any]] = []
         for kinds, leftward in ((("decode", "prefill"), False), (("step",), True)):
             some = [row for kind in kinds for row in _named(points[points["kind"] == kind])]
+            some += [self._slope_name(points, frame["left"])] if leftward else []
             for page in PAGES:
                 sheet = labels.Sheet(page.width / across, ROOF_HEIGHT / up, page.type)
                 places = [labels.Place(math.log10(row["flops"] / row["bytes"] / frame["left"]), row[page.text]) for row in some]
@@ -298,6 +329,14 @@ class Roofline:
                     row[page.lane] = lane
             rows += some
         return pd.DataFrame(rows)
+
+    def _slope_name(self, points: pd.DataFrame, left: float) -> dict[str, Any]:
+        """A label of its own for the bandwidth, on the slope where whole steps leave most room."""
+        steps = points[points["kind"] == "step"]
+        used = float(self.roofs().query("used")["peak"].iloc[0])
+        place = _emptiest(left * 3, used / self._base.bandwidth / 2, steps["flops"] / steps["bytes"])
+        text = "9.99 TB/s"  # as wide as what the browser writes
+        return {**_point("slope", text, text, place, 1.0, used), "bandwidth": self._base.bandwidth, "text": text, "short": text}
 
     def _roof(self, sheet: labels.Sheet, page: Page, left: float) -> labels.Roof:
         roofs = self.roofs()
@@ -312,15 +351,21 @@ class Roofline:
     def _times(self) -> tuple[float, float]:
         """Shortest and longest time on the axis, the same under every what-if.
 
-        The corner at the top left stays empty for the name of the memory-bound region, the one at the bottom right for
-        the other.
+        Room is kept, wherever a hand may drag the lines: at the top left over the flat line and the decode curve, and at
+        the bottom right under the flat line, for the names of the regions and for labels.
         """
         ends = self._plain(cm.Step.prefill(np.array([1.0, self.last_token])))
-        memory, (first, last) = float(np.max(ends.memory_seconds)), ends.compute_seconds
-        tops = [6 * last, 300 * memory]
+        flat, (first, last) = math.log10(float(np.max(ends.memory_seconds))), np.log10(ends.compute_seconds)
+        over = [(flat + _DRAGGED, 0.38 if self.estimates else 0.3)]
         if self.counts_caches:
-            tops.append(30 * float(self._plain(cm.Step.decode(512, self.context)).seconds))
-        return min(first / 2.4, memory / 800), max(tops)
+            busiest = self._plain(cm.Step.decode(512, self.context)).seconds
+            over.append((math.log10(busiest), 0.24))
+        bottom, top = float(first) - 0.4, float(last) + 0.8
+        for _ in range(30):  # each share of the height moves the other end; the shares sum to less than one
+            height = top - bottom
+            top = max(top, *(level + share * height for level, share in over))
+            bottom = min(bottom, flat - _DRAGGED - 0.33 * height)
+        return 10.0**bottom, 10.0**top
 
 
 def _rows(curve: str, tokens: Any, cost: cm.Cost, hw: cm.Hardware) -> pd.DataFrame:

@@ -16,7 +16,8 @@ STEPS = {"decode": "decode step", "prefill": "prefill", "mixed": "mixed step"}
 
 def operations(cost: cm.Cost, sort: str) -> Table:
     """The operations of a step, in order or by one of their amounts, under the shares of each."""
-    rows = cost.operations.copy()
+    rows = cost.operations
+    rows = rows[rows[["flops", "weight_bytes", "kv_bytes", "activation_bytes"]].sum(axis=1) > 0].copy()
     rows["bound"] = rows["bound"].astype(str)
     for name in ("bytes", "flops"):
         rows[f"{name}_share"] = rows[name] / max(float(rows[name].sum()), 1e-30)
@@ -36,7 +37,7 @@ def _columns(rows: pd.DataFrame, shown: str) -> list[Column]:
     time_unit, time_scale = _unit(rows["seconds"].max(), format.SECONDS)
     return [
         Column("operation", lambda row: row["name"]),
-        Column("times", lambda row: Ink(row["count"], "muted")),
+        Column("times", lambda row: Ink(row["count"], "muted"), wide_only=True),
         Column(byte_unit, lambda row: _amount(row["bytes"] / byte_scale)),
         Column(flop_unit, lambda row: _amount(row["flops"] / flop_scale)),
         Column(time_unit, lambda row: _amount(row["seconds"] / time_scale)),
@@ -57,7 +58,7 @@ def _share(name: str, key: str, *, bar: bool) -> Column:
         text = f"{_whole_percent(row[key])}{format.NBSP}%"
         return [text, share_bar(row[key], meaning or row["bound"])] if bar else Ink(text, "muted")
 
-    return Column(f"share {name}", cell)
+    return Column(f"share {name}", cell, wide_only=not bar)
 
 
 def _amount(value: float) -> str:

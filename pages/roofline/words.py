@@ -18,7 +18,7 @@ def headline(r: Roofline) -> list[Part]:
         subject += f" over {format.count(r.context)} cached tokens{' each' if r.batch > 1 else ''}"
     waits = "memory" if r.waiting_for_memory else "compute"
     floor = Ink(format.seconds(r.decode.seconds), waits, strong=True)
-    if r.scenario.source != "datasheet":
+    if r.estimates:
         estimate = r.estimate
         took = "took" if r.scenario.source == "live" else "takes about"
         low, high = format.seconds(estimate.low, 2), format.seconds(estimate.high, 2)
@@ -48,6 +48,11 @@ def below_picture(r: Roofline) -> list[Part]:
     """What the picture shows, and what its count leaves out."""
     shown = "Time of one step (vertical) against the tokens that go through together, both logarithmic. "
     thick = "Thick: what the step waits for. "
+    if r.estimates:
+        thick += (
+            f"Ink dots: what is expected instead, circles for decode steps over {format.count(r.context)} cached tokens, "
+            "diamonds for prefills. "
+        )
     if r.counts_caches:
         return [shown, thick, *_never(r)]
     beside, bound = r.decode_with_caches, r.prefill_with_caches
@@ -90,6 +95,14 @@ def figures(r: Roofline) -> list[Figure]:
         _read(r),
         Figure(f"decode step, B = {format.count(r.batch)}", format.seconds(r.decode.seconds), "decode"),
         Figure(f"prefill of {format.count(r.prompt)}", format.seconds(r.prefill.seconds), "prefill"),
+        *(
+            [
+                Figure("decode, estimated", format.seconds(r.estimate.seconds), "decode"),
+                Figure("prefill, estimated", format.seconds(r.prefill_estimate.seconds), "prefill"),
+            ]
+            if r.estimates
+            else []
+        ),
         Figure("crossing T*", "never" if r.crossing is None else format.tokens(r.crossing)),
         Figure(f"{who.split()[0]} idle", format.percent(idle), meaning),
     ]
@@ -270,6 +283,8 @@ def below_table(r: Roofline, step: str) -> str:
     }[step]
     own = r.cost_of(step).operations["seconds"].sum()
     whole = r.cost_of(step).seconds
+    if r.estimates:
+        return f"{what}, by the source that speaks: the step is the sum of its operations."
     sums = "Each operation's own floor"
     if _gives(own, whole):
         return f"{what}. {sums}; together they are the step's."
