@@ -144,7 +144,7 @@ def idle_window(reading: Reading) -> str | None:
         return None
     naive = min(window, reading.model.max_context or window) if isinstance(window, int) else 0
     return (
-        f"sliding_window is {window:,} and not in use (use_sliding_window): every layer sees everything. Clipping "
+        f"sliding_window is {window:,} and not in use here: every layer sees everything. Clipping "
         f"would keep {reading.model.kv_bytes_per_token * naive / 1e9:,.2f} GB of KV a sequence at most, too little."
     )
 

@@ -9,7 +9,9 @@ from typing import Any
 from costmodel.config.differences import Reading, differences
 from costmodel.config.families import DECLINED, FAMILIES, WRAPPERS
 from costmodel.config.family import Family
+from costmodel.config.guards import guard
 from costmodel.config.keys import Keys
+from costmodel.config.mlp import Dense
 from costmodel.config.parts import Part, runs
 from costmodel.config.quantization import quantize, scheme
 from costmodel.errors import ConfigError
@@ -30,6 +32,7 @@ def read(values: Mapping[str, Any], separate: Mapping[str, Any] | None = None) -
     """Read one config as a model; ``separate`` is the content of its ``hf_quant_config.json``."""
     family, keys = find(values)
     family.refused(keys)
+    guard(keys.text("model_type"), keys, dense=isinstance(family.mlps, Dense))
     model = build(family, keys, values)
     how = scheme(keys.part("quantization_config") or keys.part("compression_config"), separate)
     model = model if how is None else quantize(model, how)

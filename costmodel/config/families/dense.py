@@ -18,7 +18,6 @@ from costmodel.config.attention import (
 )
 from costmodel.config.embedding import LAYER_NORM, Norms, Outside
 from costmodel.config.family import Family
-from costmodel.config.keys import Keys
 from costmodel.config.mlp import Dense, halved
 
 TIED = Outside(tied=True)
@@ -93,11 +92,6 @@ COHERE = {
 }
 
 
-def qwen1_refused(keys: Keys) -> None:
-    """The first Qwen writes heads of one width only."""
-    keys.whole("kv_channels", keys.hidden // keys.heads)
-
-
 FAMILIES = (
     Family(
         types=("llama", "aquila", "Yi", "xverse", "iquestcoder"),
@@ -122,7 +116,6 @@ FAMILIES = (
         types=("qwen",),
         mixers=Grouped(qkv_bias=True),
         mlps=Dense(width=halved),
-        refused=qwen1_refused,
     ),
     Family(
         types=("qwen3",),
@@ -152,7 +145,7 @@ FAMILIES = (
         outside=TIED,
         defaults=GEMMA_2_2B,
     ),
-    Family(types=("phi3", "phi4mm"), mixers=Grouped(windows=said(sliding_if_set))),
+    Family(types=("phi3",), mixers=Grouped(windows=said(sliding_if_set))),
     Family(
         types=("cohere",),
         mixers=replace(BIASED, qk_norm=FULL_NORM, qk_norm_if="use_qk_norm", head_dim=hidden_over_heads),

@@ -108,12 +108,6 @@ def hunyuan_experts(keys: Keys) -> Sequence[Part]:
     return Routed(width=stated(), shared=stated())(Keys(values, defaults={}, aliases={}))
 
 
-def hunyuan_refused(keys: Keys) -> None:
-    """Caches that two layers share are not covered here."""
-    if keys.flag("use_cla"):
-        raise ConfigError("use_cla", found=True, expected="false: caches shared across its layers are not modelled")
-
-
 _LLAMA_4 = {
     "hidden_size": 5120,
     "num_hidden_layers": 48,
@@ -300,6 +294,5 @@ FAMILIES = (
         types=("hunyuan_v1_moe",),
         mixers=replace(BIASED, qk_norm=HEAD_NORM),
         mlps=hunyuan_experts,
-        refused=hunyuan_refused,
     ),
 )

@@ -120,7 +120,7 @@ def kimi_layout(keys: Keys) -> list[str]:
 
 def kimi_refused(keys: Keys) -> None:
     """Later models of the type add what is not covered."""
-    for name in ("routed_expert_hidden_size", "mla_use_output_gate", "attn_res_block_size"):
+    for name in ("mla_use_output_gate", "attn_res_block_size"):
         if keys.raw(name):
             raise ConfigError(name, keys.raw(name), "nothing: this part of Kimi K3 is not modelled")
 
@@ -150,12 +150,6 @@ def nemotron_blocks(keys: Keys) -> list[str]:
 def nothing_here(_: Keys) -> Part:
     """The part that a block does not have."""
     return NOTHING
-
-
-def nemotron_refused(keys: Keys) -> None:
-    """Experts that work on a projection of the hidden size are not covered."""
-    if keys.raw("moe_latent_size") is not None:
-        raise ConfigError("moe_latent_size", keys.raw("moe_latent_size"), "nothing: latent experts are not modelled")
 
 
 _NEMOTRON_MAMBA = Mamba2(
@@ -326,7 +320,6 @@ FAMILIES = (
             "conv_kernel": ("mamba_d_conv",),
             "use_conv_bias": ("mamba_conv_bias",),
         },
-        refused=nemotron_refused,
     ),
     Family(
         types=("qwen3_next",),
