@@ -1,0 +1,94 @@
+"""A measurement in the background of a session: a daemon thread listens to the worker, and a page looks when it likes.
+
+No torch and no Streamlit here. Whoever holds a ``Job`` stops it when its session ends (``on_release=Job.stop``); were
+it merely forgotten, its worker would end with it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from costmodel.model import Model
+from live.errors import Cancelled, LiveError
+from live.measuring import Progress, measure
+from live.profile import Profile
+
+
+class Job:
+    """One measurement, started when it is made.
+
+    Takes what ``live.measure`` takes, but ``progress`` and ``cancel``, which it supplies itself.
+
+    >>> import costmodel as cm
+    >>> job = Job(cm.model("qwen3-0.6b"), device="no such device")
+    >>> job.join()
+    >>> job.state, job.error.partition(",")[0]
+    ('failed', "device: found 'no such device'")
+    """
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        self._stop = threading.Event()
+        self._box = _Box()
+        self._thread = threading.Thread(target=_work, args=(self._box, self._stop, model, options), daemon=True)
+        weakref.finalize(self, self._stop.set)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._thread.is_alive()
+
+    @property
+    def state(self) -> str:
+        """One of "running", "finished", "stopped" and "failed"."""
+        return "running" if self.alive else self._box.state
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is; None until its worker has loaded PyTorch."""
+        return self._box.progress
+
+    @property
+    def profile(self) -> Profile | None:
+        """The result, once it has finished."""
+        return self._box.profile
+
+    @property
+    def error(self) -> str:
+        """Why it failed, in one sentence; "" otherwise."""
+        return self._box.error
+
+    def stop(self) -> None:
+        """Stop it: its worker is gone when this returns. Stopping one that has ended does nothing."""
+        self._stop.set()
+        self.join()
+
+    def join(self, seconds: float | None = 15.0) -> None:
+        """Wait until it has ended."""
+        self._thread.join(seconds)
+
+
+class _Box:
+    """What the thread leaves for whoever looks; it holds no reference to the job, which may be forgotten."""
+
+    state = "failed"
+    error = ""
+    progress: Progress | None = None
+    profile: Profile | None = None
+
+    def note(self, progress: Progress) -> None:
+        self.progress = progress
+
+
+def _work(box: _Box, stop: threading.Event, model: Model, options: dict[str, Any]) -> None:
+    try:
+        box.profile = measure(model, progress=box.note, cancel=stop.is_set, **options)
+        box.state = "finished"
+    except Cancelled:
+        box.state = "stopped"
+    except (LiveError, ValueError) as error:
+        box.error = str(error)
+    except Exception as error:  # noqa: BLE001  # a thread has nobody above it to tell
+        box.error = f"The measurement failed: {type(error).__name__}: {error}"

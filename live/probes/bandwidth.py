@@ -1,0 +1,38 @@
+"""Achieved memory bandwidth: reading a large array, and copying one."""
+
+from __future__ import annotations
+
+from live.lab import Lab
+from live.points import Case
+from live.probes.base import Probe, Ready, Task
+
+_BYTES = 2**28  # of one array: far above any last-level cache
+_FP32 = 4
+
+
+def _cases(name: str, arrays: int) -> list[Case]:
+    size = float(_BYTES)
+    return [Case(probe=name, shape={"bytes": size}, dtype="fp32", flops=0, bytes=arrays * size, resident=arrays * size)]
+
+
+def _read(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the same for every model
+    array = lab.random(int(case.shape["bytes"]) // _FP32, dtype="fp32")
+    return Ready([array.sum])
+
+
+def _copy(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the same for every model
+    source = lab.random(int(case.shape["bytes"]) // _FP32, dtype="fp32")
+    target = lab.torch.empty_like(source)
+    return Ready([lambda: target.copy_(source)])
+
+
+def _read_cases(task: Task) -> list[Case]:  # noqa: ARG001  # the same for every model
+    return _cases("read", 1)
+
+
+def _copy_cases(task: Task) -> list[Case]:  # noqa: ARG001  # the same for every model
+    return _cases("copy", 2)
+
+
+READ = Probe("read", "reading memory", _read_cases, _read)
+COPY = Probe("copy", "copying memory", _copy_cases, _copy)

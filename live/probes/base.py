@@ -1,0 +1,78 @@
+"""What a probe is: shapes to measure, how to set one up, and which rate is fitted to its points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costmodel.rates import Rates
+from live.clock import Call
+from live.lab import Lab
+from live.plans import Plan
+from live.points import Case
+from live.subject import Subject
+
+WIDTHS: Mapping[str, int] = {"bf16": 2, "fp16": 2, "fp32": 4}
+"""Bytes a value."""
+
+Columns = Mapping[str, NDArray[np.float64]]
+
+
+class Task(NamedTuple):
+    """What to measure of a model: its shapes, in which format, and how thoroughly."""
+
+    subject: Subject
+    plan: Plan
+    dtype: str
+
+    @property
+    def width(self) -> int:
+        """Bytes a value."""
+        return WIDTHS[self.dtype]
+
+
+class Ready(NamedTuple):
+    """Calls that are equal work on different data; one call does ``units`` times what the case says."""
+
+    calls: Sequence[Call]
+    units: int = 1
+
+
+@dataclass(frozen=True)
+class Target:
+    """The rate that is fitted to a probe's points.
+
+    Attributes
+    ----------
+    starts: the numbers of the ``Fit``, and where the search for them starts.
+    seconds: prices rows of shapes with rates, in a format.
+    """
+
+    starts: Mapping[str, float]
+    seconds: Callable[[Rates, Columns, str], Any]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One thing that can be measured.
+
+    Attributes
+    ----------
+    name: of its points; where a rate is fitted to them, of that operation of ``Rates``.
+    title: for a progress line.
+    cases: what it measures of a model; pure, so that the amount of work is known before any of it.
+    prepare: sets one case up on a device.
+    target: the rate fitted to its points, None where they are figures by themselves.
+    cold: its data come from memory, so that no more bytes a second than the datasheet's are possible.
+    """
+
+    name: str
+    title: str
+    cases: Callable[[Task], list[Case]]
+    prepare: Callable[[Case, Lab, Task], Ready]
+    target: Target | None = None
+    cold: bool = True
