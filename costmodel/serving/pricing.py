@@ -64,13 +64,13 @@ class Pricer(Protocol):
     Attributes
     ----------
     words: what prices them, for people. priced: whether steps have a floor, and so a side that binds.
-    views: the views whose sums a price depends on. linear: whether ``line`` serves, or ``curve``.
+    views: the views whose sums a price depends on. step_seconds: of every step, where all are equal, else None.
     """
 
     words: str
     priced: bool
     views: tuple[View, ...]
-    linear: bool
+    step_seconds: float | None
 
     def clock(self) -> Clock:
         """Return a clock that tells the time in this pricer's steps."""
@@ -99,12 +99,12 @@ class EqualSteps:
     """Every step takes the same time, whatever is in it."""
 
     priced = False
-    linear = True
-    views = (FULL,)
+    views: tuple[View, ...] = (FULL,)
 
     def __init__(self, step_seconds: object) -> None:
         if isinstance(step_seconds, bool) or not isinstance(step_seconds, int | float) or not 0 < step_seconds < 1e9:
             raise ConfigError("step_seconds", step_seconds, "a number of seconds above 0")
+        self.step_seconds = float(step_seconds)
         self.words = f"every step takes {step_seconds:g} s"
         self._price = StepPrice(float(step_seconds), 0.0, 0.0)
         self._line = Line(float(step_seconds), 0.0, 0.0, 0.0, 0.0, 0.0, np.inf)
@@ -277,11 +277,14 @@ def _union(terms: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(key for keys in terms for key in keys))
 
 
+_NOTHING = StepPrice(0.0, 0.0, 0.0)
+
+
 class FloorSteps:
     """Steps at their datasheet floor: one maximum over the whole step."""
 
     priced = True
-    linear = True
+    step_seconds = None
 
     def __init__(self, model: Model, hw: Hardware, precision: Precision | None, tensor_parallel: int) -> None:
         the_plan = plan(model, settle(model, hw, precision), tensor_parallel, "attention")
@@ -313,6 +316,8 @@ class FloorSteps:
 
     def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
         """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
+        if not prompts and not batch:
+            return _NOTHING
         memory, compute = self._with_prompts(prompts, batch) if prompts else self._of_batch(batch)
         for amount, (memory_each, compute_each) in zip(reads, self._decode, strict=True):
             memory += amount * memory_each

@@ -49,7 +49,8 @@ class Segments:
 
     Attributes
     ----------
-    count: steps in the segment. start: of its first step. seconds: of all its steps.
+    count: steps in the segment. start: of its first step. seconds: of all its steps. first, last: of its first and last
+        step; from one to the next they change by equal amounts.
     memory_seconds, compute_seconds: the two sides of the floor, of all its steps.
     prefill_tokens, decode_tokens, padding_tokens, sequences: of each of its steps.
     running, waiting: requests during each. preempted: requests that lost their blocks.
@@ -60,6 +61,8 @@ class Segments:
     count: Ints
     start: Floats
     seconds: Floats
+    first: Floats
+    last: Floats
     memory_seconds: Floats
     compute_seconds: Floats
     prefill_tokens: Ints

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from costmodel.serving.explain import Replay
+from costmodel.serving.jump import engine_for, why_not
+from costmodel.serving.jump.outcome import outcome_of, phases_of, segments_of
 from costmodel.serving.options import Options, Setup, prepare
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.results import Facts, Run
-from costmodel.serving.simulation import Simulation
 from costmodel.serving.summary import slo_of
 
-_STEPS_BETWEEN_CALLS = 256  # how often progress and cancel are called
+_ROUNDS_BETWEEN_CALLS = 256  # how often progress and cancel are called
 
 
 def simulate(requests: object, policy: Policy, **options: Any) -> Run:
@@ -38,13 +39,16 @@ def simulate(requests: object, policy: Policy, **options: Any) -> Run:
     [{'A': 5}, {'A': 1, 'B': 5}, {'A': 1}]
     """
     setup = prepare(requests, policy, Options(**options))
-    return _plain(setup, "")
+    if setup.options.engine == "steps":
+        return _plain(setup, "")
+    reason = why_not(setup)
+    return _plain(setup, f"run by the plain engine: {reason}") if reason else _jump(setup)
 
 
 def _plain(setup: Setup, note: str) -> Run:
     """Run by the plain engine."""
     simulation = setup.begin()
-    cancelled, rounds = _drive(simulation, len(setup.work.served), setup.options)
+    cancelled, rounds = _drive(iter(simulation), lambda: simulation.finished, setup)
     gaps = np.array(simulation.record.other_gaps, dtype=np.float64)
     return Run(
         setup.work,
@@ -57,18 +61,35 @@ def _plain(setup: Setup, note: str) -> Run:
     )
 
 
-def _drive(simulation: Simulation, served: int, options: Options) -> tuple[bool, int]:
-    """Do all steps; return whether the caller ended it, and how many were done."""
-    rounds = 0
-    for rounds, _ in enumerate(simulation, start=1):  # noqa: B007  # the count is wanted after the loop
-        if rounds % _STEPS_BETWEEN_CALLS == 0:
+def _jump(setup: Setup) -> Run:
+    """Run by the jump engine."""
+    engine = engine_for(setup)
+    cancelled, rounds = _drive(iter(engine.advance, False), lambda: engine.finished, setup)
+    return Run(
+        setup.work,
+        outcome_of(engine),
+        segments_of(engine),
+        _facts(setup, "jump", rounds, "", engine.livelock, cancelled=cancelled),
+        np.array(engine.log.gaps, dtype=np.float64).reshape(-1, 2),
+        lambda: phases_of(engine),
+        _replay(setup),
+    )
+
+
+def _drive(rounds: Iterator[object], finished: Callable[[], int], setup: Setup) -> tuple[bool, int]:
+    """Go on to the end; return whether the caller ended it, and how many rounds it took."""
+    options, served = setup.options, max(len(setup.work.served), 1)
+    done = 0
+    for _ in rounds:
+        done += 1
+        if done % _ROUNDS_BETWEEN_CALLS == 0:
             if options.progress is not None:
-                options.progress(simulation.finished / served)
+                options.progress(finished() / served)
             if options.cancel is not None and options.cancel():
-                return True, rounds
+                return True, done
     if options.progress is not None:
         options.progress(1.0)
-    return False, rounds
+    return False, done
 
 
 def _facts(setup: Setup, engine: str, rounds: int, note: str, livelock: str | None, *, cancelled: bool) -> Facts:

@@ -127,7 +127,8 @@ class Simulation:
         r = self.record
         floats = {name: np.array(getattr(r, name), dtype=np.float64) for name in _FLOATS}
         whole = {name: np.array(getattr(r, name), dtype=np.int64) for name in _WHOLE}
-        return Segments(count=np.ones(len(r.start), dtype=np.int64), pool=r.pool, **floats, **whole)
+        ones, seconds = np.ones(len(r.start), dtype=np.int64), floats["seconds"]
+        return Segments(count=ones, first=seconds, last=seconds, pool=r.pool, **floats, **whole)
 
 
 _FLOATS = ("start", "seconds", "memory_seconds", "compute_seconds")

@@ -116,7 +116,7 @@ class StepEngine:
 
     def step(self) -> None:
         """Do one step, or wait for what comes next."""
-        if not self.busy and self._arrivals:
+        if not self.busy and self._arrivals and self._arrivals[0][0] > self.clock.now:
             self._wait_idle()
         self._let_in()
         if not self.busy:

@@ -151,10 +151,7 @@ def _latencies(run: Run) -> dict[str, Any]:
     for name in ("ttft", "tpot", "latency", "queued"):
         values = run.requests[f"{name}_s"].to_numpy()
         figures |= _spread(name, values[~np.isnan(values)])
-    s = run.segments
-    gaps = np.concatenate([s.seconds / s.count, run.other_gaps[:, 0]])
-    weights = np.concatenate([s.even_gaps * s.count, run.other_gaps[:, 1]])
-    figures |= _weighted_spread("itl", gaps, weights)
+    figures |= _gaps(run)
     worst = run.requests["worst_itl_s"].to_numpy()
     return figures | {"worst_itl_s": float(np.nanmax(worst)) if not np.isnan(worst).all() else np.nan}
 
@@ -166,16 +163,66 @@ def _spread(name: str, values: Floats) -> dict[str, float]:
     return {f"{name}_s": float(values.mean()), **{f"{name}_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
 
 
-def _weighted_spread(name: str, values: Floats, weights: Floats) -> dict[str, float]:
-    """Mean and percentiles of values that occur ``weights`` times each."""
-    total = float(weights.sum())
+def _gaps(run: Run) -> dict[str, float]:
+    """Mean and percentiles of every gap between two tokens of a request."""
+    s, others = run.segments, run.other_gaps
+    mean, weights = s.seconds / s.count, s.even_gaps * s.count
+    total = float(weights.sum() + others[:, 1].sum())
     if not total:
-        return _spread(name, np.empty(0))
+        return _spread("itl", np.empty(0))
+    lines = Lines(
+        first=np.concatenate([s.first, others[:, 0]]),
+        last=np.concatenate([s.last, others[:, 0]]),
+        count=np.concatenate([s.count, np.ones(len(others))]),
+        weight=np.concatenate([s.even_gaps, others[:, 1]]),
+    )
+    average = float(mean @ weights + others[:, 0] @ others[:, 1]) / total
+    return {"itl_s": average, **{f"itl_p{p}_s": lines.quantile(p / 100) for p in PERCENTILES}}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Values in runs, equally spaced within each from ``first`` to ``last`` (which is not less).
+
+    Attributes
+    ----------
+    count: values of each run. weight: how often each of them occurs.
+    """
+
+    first: Floats
+    last: Floats
+    count: Floats
+    weight: Floats
+
+    def quantile(self, share: float) -> float:
+        """The least value (to the last digits of a float) that this share of all values does not exceed."""
+        wanted = share * float(self.count @ self.weight) * (1 - 1e-12)
+        # Were each run all at its first, or all at its last value, the quantile would be lower, or higher.
+        low, high = (_weighted_quantile(values, self.count * self.weight, wanted) for values in (self.first, self.last))
+        between = (self.last > low) & (self.first < high)
+        wanted -= float((self.count * self.weight)[self.last <= low].sum())
+        inner = Lines(*(column[between] for column in (self.first, self.last, self.count, self.weight)))
+        while high - low > _SETTLED * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if inner.up_to(middle) >= wanted else (middle, high)
+        return high
+
+    def up_to(self, value: float) -> float:
+        """How many values are not above ``value``."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            place = np.floor((value - self.first) / (self.last - self.first) * (self.count - 1) * (1 + 1e-15)) + 1
+        below = np.where(value >= self.last, self.count, np.where(value < self.first, 0.0, place))
+        return float(below @ self.weight)
+
+
+_SETTLED = 1e-13  # relative width at which a search ends
+
+
+def _weighted_quantile(values: Floats, weights: Floats, wanted: float) -> float:
+    """The least of the values up to which their weights add up to ``wanted``."""
     order = np.argsort(values)
-    reached = np.cumsum(weights[order]) / total
-    cuts = values[order][np.searchsorted(reached, np.array(PERCENTILES) / 100 - 1e-12)].tolist()
-    mean = float(values @ weights) / total
-    return {f"{name}_s": mean, **{f"{name}_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
+    place = np.searchsorted(np.cumsum(weights[order]), wanted)
+    return float(values[order][min(place, len(values) - 1)])
 
 
 def _load(run: Run, duration: float) -> dict[str, Any]:

@@ -116,6 +116,11 @@ class Policy(ABC):
         check_whole(self, "max_num_seqs")
         check_whole(self, "max_model_len", "num_blocks", "block_size", optional=True)
 
+    @property
+    def steps_only(self) -> str:
+        """Why these knobs are left to the plain engine, "" when they are not."""
+        return ""
+
     @abstractmethod
     def scheduler(self, pool: BlockPool, longest: int) -> Scheduler:
         """Return a scheduler with empty queues over this pool; ``longest`` is P + O of the longest request."""

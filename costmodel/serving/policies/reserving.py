@@ -134,6 +134,11 @@ class Static(_Reserving):
         super().__post_init__()
         check_flag(self, "padded")
 
+    @property
+    def steps_only(self) -> str:
+        """A padded batch costs more at every step than its requests tell."""
+        return "padded batches go step by step" if self.padded else ""
+
     def scheduler(self, pool: BlockPool, longest: int) -> StaticScheduler:
         kind = PaddedStaticScheduler if self.padded else StaticScheduler
         return kind(pool, self.max_num_seqs, self.reservation(longest))

@@ -198,6 +198,16 @@ class VllmV1(Policy):
             raise ConfigError("policy", self.policy, '"fcfs" or "priority"')
 
     @property
+    def steps_only(self) -> str:
+        """What depends on more than who runs and how far each has come."""
+        reasons = {
+            "a prefix cache goes step by step": self.prefix_caching,
+            "priorities go step by step": self.policy == "priority",
+            "prompts in every few steps only go step by step": self.prefill_schedule_interval > 1,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), "")
+
+    @property
     def length(self) -> int:
         """``max_model_len``, or no limit."""
         return UNLIMITED if self.max_model_len is None else self.max_model_len

@@ -1,0 +1,62 @@
+"""Static batching and Orca, jumped: nobody takes blocks on the way, so only finishes and arrivals are events."""
+
+from __future__ import annotations
+
+from costmodel.serving.jump.engine import JumpEngine
+from costmodel.serving.options import Setup
+from costmodel.serving.policies.base import Piece
+from costmodel.serving.policies.reserving import Orca, Static
+
+
+class OrcaJump(JumpEngine):
+    """Whoever fits joins the decodes with the whole prompt."""
+
+    serves = Orca
+    grows = False
+
+    def prepare(self, setup: Setup) -> None:
+        policy = setup.side.policy
+        assert isinstance(policy, Orca | Static)  # noqa: S101  # what the subclass serves
+        self._reserved = -(-policy.reservation(setup.work.longest) // self.block_size)
+
+    def held(self, tokens: int) -> int:  # noqa: ARG002  # the same for any
+        return self._reserved
+
+    def steady(self) -> bool:
+        return bool(self.decodes.count) and (self.blocked or not self.waiting)
+
+    def special(self) -> bool:
+        readers, pieces = self._admit()
+        if readers:
+            self.step(readers, pieces, 0)
+        elif self.decodes.count:
+            self.jump()
+        else:
+            return False
+        return True
+
+    def _admit(self) -> tuple[list[int], list[Piece]]:
+        """Admit whole prompts while a place and a reservation are free."""
+        readers: list[int] = []
+        pieces: list[Piece] = []
+        while self.waiting:
+            if self.occupied >= self.max_num_seqs or self._reserved > self.free:
+                self.blocked = True
+                break
+            reader = self.admit()
+            self.free -= self._reserved
+            readers.append(reader)
+            pieces.append((self.target[reader], 0, 1))
+        return readers, pieces
+
+
+class StaticJump(OrcaJump):
+    """A batch forms when nothing runs, and nobody joins it."""
+
+    serves = Static
+
+    def steady(self) -> bool:
+        return bool(self.decodes.count)
+
+    def _admit(self) -> tuple[list[int], list[Piece]]:
+        return ([], []) if self.occupied else super()._admit()

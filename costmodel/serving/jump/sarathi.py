@@ -1,0 +1,62 @@
+"""Sarathi-Serve, jumped."""
+
+from __future__ import annotations
+
+from costmodel.serving.jump.prefill_first import PromptBlocksJump
+from costmodel.serving.options import Setup
+from costmodel.serving.policies.base import Piece
+from costmodel.serving.policies.sarathi import Sarathi
+
+
+class SarathiJump(PromptBlocksJump):
+    """Everybody decodes in every step; the rest of the chunk reads prompts, unfinished ones before new ones."""
+
+    serves = Sarathi
+
+    def prepare(self, setup: Setup) -> None:
+        super().prepare(setup)
+        policy = setup.side.policy
+        assert isinstance(policy, Sarathi)  # noqa: S101  # what it serves
+        self._chunk = policy.chunk_size
+
+    def special(self) -> bool:
+        before = self.free
+        preempted = self.take_blocks()
+        readers: list[int] = []
+        pieces: list[Piece] = []
+        left = max(self._chunk - self.decodes.count, 0)
+        for reader in sorted(self.partials, key=self.arrival.__getitem__):
+            left -= self._read_chunk(reader, left, readers, pieces)
+        self._admit(left, readers, pieces)
+        if not readers and not preempted:
+            self.free = before
+            if self.steady():
+                self.jump()
+                return True
+            self.free -= self.decodes.new_blocks()
+        if not readers and not preempted and not self.decodes.count:
+            return False
+        self.step(readers, pieces, preempted)
+        return True
+
+    def _read_chunk(self, reader: int, left: int, readers: list[int], pieces: list[Piece]) -> int:
+        """Let a request read as much of its prompt as the rest of the chunk holds; return how much that is."""
+        computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
+        tokens = min(missing, left)
+        if tokens:
+            readers.append(reader)
+            pieces.append((tokens, computed, 1 if tokens == missing else 0))
+        return tokens
+
+    def _admit(self, left: int, readers: list[int], pieces: list[Piece]) -> None:
+        """Admit prompts while there are blocks for all of each, places, and room in the chunk."""
+        while self.waiting:
+            reader = self.waiting[0]
+            known = self.prompt[reader] + self.sampled[reader]
+            stuck = not self.fits(known) or self.occupied >= self.max_num_seqs
+            if stuck or not left:
+                self.blocked = stuck or not readers
+                break
+            self.admit()
+            self.free -= self.held(known)
+            left -= self._read_chunk(reader, left, readers, pieces)

@@ -1,0 +1,183 @@
+"""vLLM V1 (first come, first served, without a prefix cache), jumped."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from costmodel.serving.jump.engine import JumpEngine
+from costmodel.serving.options import Setup
+from costmodel.serving.policies.base import Piece
+from costmodel.serving.policies.vllm_v1 import VllmV1
+from costmodel.serving.request import UNLIMITED
+
+
+class _Served(NamedTuple):
+    """What the running requests have got of a step: who reads what, tokens left, how many lost their blocks."""
+
+    readers: list[int]
+    pieces: list[Piece]
+    budget: int
+    preempted: int
+
+
+class TokenBudgetJump(JumpEngine):
+    """One budget of tokens a step, spent on running requests in order of admission, then on waiting ones."""
+
+    serves = VllmV1
+    arrival_unblocks = True  # the cap on long prompts depends on how many requests there are
+
+    def prepare(self, setup: Setup) -> None:
+        policy = setup.side.policy
+        assert isinstance(policy, VllmV1)  # noqa: S101  # what it serves
+        self._knobs = policy
+        self._budget = policy.max_num_batched_tokens
+        self._watermark = int(policy.watermark * (self.usable + 1))
+        self._late_of: dict[int, float] = {}
+
+    def end_late(self, end: float) -> int:
+        self._late_of.clear()
+        return super().end_late(end)
+
+    def last_token_of(self, index: int) -> float:
+        late = self._late_of.get(index)
+        return super().last_token_of(index) if late is None else late
+
+    def steady(self) -> bool:
+        if self.partials or (self.waiting and not self.blocked):
+            return False
+        count = self.decodes.count
+        return 0 < count <= self._budget and self.decodes.new_blocks() <= self.free
+
+    def special(self) -> bool:
+        threshold, before = self._long_prefill_threshold(), self.free
+        served = self._plainly(threshold)
+        resting: list[int] = []
+        if served is None:
+            served, resting = self._in_order(threshold)
+        if not served.preempted:
+            self._admit(served, threshold)
+        if not served.readers and not served.preempted and not resting:
+            return self._only_decodes(before)
+        self._rest(resting)
+        self.step(served.readers, served.pieces, served.preempted)
+        self._resume()
+        return True
+
+    def _only_decodes(self, free: int) -> bool:
+        """Nothing happens in this step after all; return whether anybody decodes in it."""
+        if not self.decodes.count:
+            return False
+        taken, self.free = free - self.free, free
+        if self.steady():
+            self.jump()
+        else:
+            self.free -= taken
+            self.step([], [], 0)
+        return True
+
+    def _long_prefill_threshold(self) -> int:
+        threshold = self._knobs.long_prefill_token_threshold
+        return threshold if threshold and len(self.waiting) + len(self.running) > 1 else UNLIMITED
+
+    # ---- running requests -------------------------------------------------------------------------------------------
+
+    def _plainly(self, threshold: int) -> _Served | None:
+        """Serve the running requests where tokens and blocks are enough for all, so that their order does not matter.
+
+        An unfinished prompt that stands last takes what is left. None where somebody has to go, or goes without.
+        """
+        budget = self._budget - self.decodes.count
+        new_blocks = self.decodes.new_blocks()
+        readers, pieces = list(self.partials), []
+        alone = len(readers) == 1 and next(reversed(self.running)) == readers[0]
+        for reader in readers:
+            computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
+            tokens = min(missing, threshold)
+            if tokens > budget:
+                if not alone or budget <= 0:
+                    return None
+                tokens = budget
+            pieces.append((tokens, computed, 1 if tokens == missing else 0))
+            new_blocks += self.held(computed + tokens) - self.held(computed)
+            budget -= tokens
+        if new_blocks > self.free or budget < 0:
+            return None
+        self.free -= new_blocks
+        return _Served(readers, pieces, budget, 0)
+
+    def _in_order(self, threshold: int) -> tuple[_Served, list[int]]:
+        """Serve the running requests one by one; where blocks are short, the last admitted goes.
+
+        Also returns those who would decode and get no token, because the budget went to others before them.
+        """
+        decodes, order = self.decodes, list(self.running)
+        readers: list[int] = []
+        pieces: list[Piece] = []
+        budget, preempted, place = self._budget, 0, 0
+        while place < len(order) and budget > 0:
+            index = order[place]
+            computed, tokens, missing = self._wish(index, min(threshold, budget))
+            needed = self.held(computed + tokens) - self.held(computed)
+            while needed > self.free and place < len(order):
+                self.preempt(order.pop())
+                preempted += 1
+            if place == len(order):
+                break
+            self.free -= needed
+            budget -= tokens
+            place += 1
+            if decodes.end[index] < 0:
+                readers.append(index)
+                pieces.append((tokens, computed, 1 if tokens == missing else 0))
+        resting = [index for index in order[place:] if decodes.end[index] >= 0]
+        return _Served(readers, pieces, budget, preempted), resting
+
+    def _wish(self, index: int, most: int) -> tuple[int, int, int]:
+        """Return a running request's computed tokens, those that it may have now, and those that it is missing."""
+        if self.decodes.end[index] >= 0:
+            return self.decodes.context(index), 1, 1
+        missing = self.target[index] - self.computed[index]
+        return self.computed[index], min(missing, most), missing
+
+    def _rest(self, resting: list[int]) -> None:
+        """Take those who get no token out of the sums for one step."""
+        self._resting = [(i, self.decodes.context(i), self.decodes.remaining(i)) for i in resting]
+        for index in resting:
+            self.stop(index)
+        self.resting = len(resting)
+
+    def _resume(self) -> None:
+        """Put them back."""
+        self.resting = 0
+        for index, computed, remaining in self._resting:
+            since = self.last_token[index]
+            self.decodes.join(index, computed, remaining)
+            self.stint[index] = self.log.begin((index, since, self.decodes.clock, computed))
+            self._late_of[index] = since
+            self.late.append((since, 1))
+
+    # ---- waiting requests ---------------------------------------------------------------------------------------------
+
+    def _admit(self, served: _Served, threshold: int) -> None:
+        """Admit from the head of the line while budget, places and blocks last."""
+        budget, knobs = served.budget, self._knobs
+        while self.waiting:
+            if self.occupied >= self.max_num_seqs:
+                self.blocked = True
+                return
+            reader = self.waiting[0]
+            known = self.prompt[reader] + self.sampled[reader]
+            tokens = min(known, threshold)
+            uncut = tokens
+            tokens = min(tokens, budget)
+            whole = known if knobs.reserve_full_isl else tokens
+            needed = self.held(whole) + (self._watermark if self.occupied else 0)
+            if budget <= 0 or (uncut > budget and not knobs.chunked_prefill) or needed > self.free:
+                # With nobody else reading, the next step has as little to offer.
+                self.blocked = not served.readers
+                return
+            self.admit()
+            self.free -= self.held(tokens)
+            budget -= tokens
+            served.readers.append(reader)
+            served.pieces.append((tokens, 0, 1 if tokens == known else 0))
