@@ -1,0 +1,51 @@
+"""The Memory page: whether it fits, how much more would, and what would make it fit. Reads as the page does."""
+
+import streamlit as st
+
+from pages.memory import asked, charts, words
+from pages.parts import chart, components, controls
+
+scenario = controls.scenario().datasheet()
+numbers = asked.memory(scenario)
+CONTEXT = "what fits, counted from sizes; nothing measured"
+
+if not numbers.known:
+    components.top(scenario, *words.not_published(numbers), context=CONTEXT)
+    asked.own_memory(numbers)
+else:
+    components.top(scenario, *words.headline(numbers), context=CONTEXT)
+    chart.draw(charts.bar_spec(), numbers.bar_data(), key="memory_bar", alt=words.bar_alt(numbers))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
+        controls.slider("batch", "Sequences, B")
+        controls.slider("context", "Context of each, tokens", "Prompt and output together.")
+        controls.slider("utilization", "The engine may use", asked.UTILIZATION)
+        controls.slider("reserve_gib", "Reserve, GiB", asked.RESERVE)
+    asked.how_it_allocates(numbers)
+    if scenario.hardware.memory is None:
+        asked.own_memory(numbers)
+
+    components.figures(words.figures(numbers))
+    components.note(words.below_picture(numbers))
+    components.derivation(words.arithmetic(numbers), key="memory_sums")
+
+    if not numbers.fit.fits:
+        components.section("What would make it fit", "Each change alone, tried; the smallest one of its kind.")
+        asked.remedies(numbers)
+
+    components.section("How many fit, by context", words.CURVE)
+    if numbers.weights_alone_fit:
+        chart.draw(charts.curve_spec(), numbers.curve_data(), key="memory_curve", alt=words.curve_alt(numbers))
+    else:
+        components.note("The weights alone do not fit, so no sequence of any length does.")
+
+    components.section("What is where", words.rounding(numbers))
+    words.parts_table(numbers).draw()
+    if numbers.gpus > 1:
+        components.note(words.parallel(numbers))
+
+    if numbers.windowed:
+        components.section("Windows: two bounds", words.TWO_WAYS)
+        words.two_ways_table(numbers).draw()
+
+    components.questions(words.questions(numbers), key="memory_question")

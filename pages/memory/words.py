@@ -1,0 +1,369 @@
+"""What the Memory page says, as text made of the page's numbers. Memory is in GiB throughout; GB stand beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import costmodel as cm
+from costmodel.dtypes import DTYPES
+from costmodel.hardware import GIB
+from costmodel.model import Attention, LatentAttention, Mixer
+from pages.memory.numbers import Memory, Part, kv_heads_on_gpu, latent
+from pages.parts.components import Column, Figure, Html, Ink, Line, Question, Table, share_bar
+from pages.parts.components import Part as Words
+from pages.parts.format import NBSP, count, gibibytes, gigabytes, parameters, percent, significant, tokens
+
+_EXACT = 1e-9
+_ANY = "any length"
+
+CURVE = "The largest batch whose caches fit beside the weights, against the context of each, both logarithmic."
+TWO_WAYS = (
+    "A layer with a window reads its window only, yet some engines give every layer pages for the whole context. "
+    "Traffic follows the first; what fits lies between the two."
+)
+
+
+def machine(m: Memory) -> str:
+    """What holds it: "H100 SXM", "8 × H100 SXM"."""
+    return m.hardware.name if m.gpus == 1 else f"{m.gpus} × {m.hardware.name}"
+
+
+def _sequences(number: float, of: int | None = None) -> str:
+    each = "" if of is None else f" of {count(of)} tokens"
+    return f"{count(number)} sequence{'' if number == 1 else 's'}{each}"
+
+
+def _longest(fit: cm.Fit) -> str:
+    return _ANY if math.isinf(fit.max_context) else count(fit.max_context)
+
+
+# ---- headline, notes, figures ----------------------------------------------------------------------------------
+
+
+def not_published(m: Memory) -> list[Words]:
+    """The headline of a chip whose usable memory nobody knows."""
+    return [f"How much memory of {m.hardware.name} a program can use is ", Ink("not published", strong=True), "."]
+
+
+def headline(m: Memory) -> list[Words]:
+    """The sentence of numbers that the page opens with."""
+    if m.fit.fits:
+        return _it_fits(m)
+    return [Ink("Does not fit", strong=True), *(_caches_too_many(m) if m.weights_alone_fit else _weights_too_large(m))]
+
+
+def _weights(m: Memory) -> Ink:
+    return Ink(gibibytes(m.fit.weight_bytes), "memory", strong=True)
+
+
+def _it_fits(m: Memory) -> list[Words]:
+    gpu, have = ("", "has") if m.gpus == 1 else (" on each GPU", "have")
+    each_on = " on one GPU" if gpu and m.attention_parallel == "data" else gpu
+    return [
+        "Beside ",
+        _weights(m),
+        f" of weights{gpu}, {machine(m)} {have} room for ",
+        Ink(count(m.fit.max_batch), "", strong=True),
+        f" sequence{'s' * (m.fit.max_batch != 1)} of {count(m.context)} tokens of {m.model.name}, ",
+        Ink(gibibytes(m.fit.sequence_bytes), "", strong=True),
+        f"{each_on} for each one. A batch of {count(m.batch)} fits.",
+    ]
+
+
+def _weights_too_large(m: Memory) -> list[Words]:
+    on = f", on each of {m.gpus} GPUs," if m.gpus > 1 else ""
+    reserve = f" less a reserve of {gibibytes(m.fit.reserve_bytes)}" if m.fit.reserve_bytes else ""
+    return [
+        f": the weights of {m.model.name} take{on} ",
+        _weights(m),
+        f", and an engine may use {gibibytes(m.fit.budget_bytes)}{reserve} of {m.hardware.name}.",
+    ]
+
+
+def _caches_too_many(m: Memory) -> list[Words]:
+    one = m.batch == 1
+    return [
+        f": the cache{'s' * (not one)} of {_sequences(m.batch, m.context)} of {m.model.name} take{'s' * one} ",
+        Ink(gibibytes(m.cache_bytes), "", strong=True),
+        " beside ",
+        _weights(m),
+        " of weights, ",
+        Ink(gibibytes(m.over_bytes), "", strong=True),
+        f" more than an engine may use of {machine(m)}.",
+    ]
+
+
+def below_picture(m: Memory) -> str:
+    """What the bar shows."""
+    gpu = "the GPU" if m.gpus == 1 else f"each of the {m.gpus} GPUs"
+    said = f"What lies in the memory of {gpu} at once, in GiB (2³⁰ bytes). "
+    if m.fit.reserve_bytes == 0:
+        said += "Nothing is reserved for activations, graphs and the runtime: give a reserve to see what is left. "
+    made_for = m.model.max_context
+    if made_for and m.fit.max_context > made_for:
+        longest = _longest(m.fit) + ("" if math.isinf(m.fit.max_context) else " tokens")
+        said += f"{m.model.name} was made for {count(made_for)} tokens; memory alone would hold {longest}."
+    return said
+
+
+def figures(m: Memory) -> list[Figure]:
+    """The five numbers of the page."""
+    fit = m.fit
+    return [
+        Figure("weights" if m.gpus == 1 else "weights, each GPU", gibibytes(fit.weight_bytes), "memory"),
+        Figure("left for caches", gibibytes(fit.kv_pool_bytes) if fit.kv_pool_bytes > 0 else "nothing"),
+        Figure("tokens that fit", tokens(fit.kv_tokens) if m.has_cache else "any number"),
+        Figure(f"sequences of {count(m.context)}", count(fit.max_batch)),
+        Figure(f"longest context, B = {count(m.batch)}", _longest(fit)),
+    ]
+
+
+# ---- the table of parts ----------------------------------------------------------------------------------------
+
+_FILLS = {
+    "weights": "background: var(--memory-fill)",
+    "reserve": "background: color-mix(in srgb, var(--muted) 55%, transparent)",
+    "caches": "background: var(--cached-fill); border-top: 2px solid var(--ink)",
+    "room": "background: color-mix(in srgb, var(--cached-fill) 30%, transparent)",
+    "kept": "border: 1px solid var(--muted)",
+}
+
+
+def part_name(m: Memory, part: Part) -> str:
+    """A part of the bar in words."""
+    names = {
+        "weights": "weights" + (f", one of {m.gpus} shares" if m.gpus > 1 else ""),
+        "reserve": "reserve: activations, graphs, runtime",
+        "caches": f"caches of {_sequences(m.sequences_on_gpu)}",
+        "room": f"room for {count(m.more_on_gpu)} more",
+        "kept": f"not for the engine to use ({percent(1 - m.utilization)})",
+    }
+    return names[part.kind]
+
+
+def parts_table(m: Memory) -> Table:
+    """What is where: each part in GiB and in GB."""
+    usable = ("usable", m.fit.usable_bytes, "")
+    return Table(
+        columns=[
+            Column("part", lambda row: [_swatch(row[2]), row[0]], left=True),
+            Column("GiB", lambda row: significant(row[1] / GIB)),
+            Column("GB", lambda row: significant(row[1] / 1e9)),
+            Column("of the usable", lambda row: _share(row[1] / m.fit.usable_bytes)),
+        ],
+        rows=[(part_name(m, part), part.bytes, part.kind) for part in m.parts()],
+        totals=[usable] if m.fit.fits else [("needed", m.needed_bytes, ""), usable],
+    )
+
+
+def _swatch(kind: str) -> Html:
+    box = "display: inline-block; width: .8rem; height: .8rem; margin-right: .6rem; vertical-align: -1px"
+    return Html(f'<span style="{box}; {_FILLS.get(kind, "")}"></span>')
+
+
+def _share(share: float) -> list[Words]:
+    text = str(percent(share)) if share <= 1 else f"{significant(100 * share)}{NBSP}%"
+    return [text, share_bar(share, "ink")]
+
+
+# ---- two ways of allocating ------------------------------------------------------------------------------------
+
+
+def two_ways_table(m: Memory) -> Table:
+    """Both bounds side by side."""
+    ways = [m.allocated("windowed"), m.allocated("full")]
+    rows = [
+        ("a sequence", [str(gibibytes(way.fit.sequence_bytes)) for way in ways]),
+        (f"sequences of {count(m.context)} tokens", [count(way.fit.max_batch) for way in ways]),
+        (f"longest context, B = {count(m.batch)}", [_longest(way.fit) for way in ways]),
+    ]
+    return Table(
+        columns=[
+            Column("", lambda row: row[0], left=True),
+            Column("windows kept only", lambda row: row[1][0]),
+            Column("full pages for every layer", lambda row: row[1][1]),
+        ],
+        rows=rows,
+    )
+
+
+# ---- the arithmetic --------------------------------------------------------------------------------------------
+
+
+def arithmetic(m: Memory) -> list[Line]:
+    """Each number of the page with the values put in."""
+    return [*_room(m), *_token(m), *_sequence(m), *_together(m)]
+
+
+def _both(value: float, meaning: str = "") -> list[Words]:
+    """Bytes in both units."""
+    return [Ink(gibibytes(value, 4), meaning), f" ({gigabytes(value, 4)})"]
+
+
+def _bytes(value: float) -> str:
+    return f"{count(value)}{NBSP}B"
+
+
+def _room(m: Memory) -> list[Line]:
+    fit, box = m.fit, m.hardware.memory_marketed
+    on_the_box = f" of the {gigabytes(box)} on the box" if box else ""
+    given = ", as you gave it" if m.scenario.hardware.memory is None else ""
+    pool: list[Words] = [str(gibibytes(fit.budget_bytes, 4)), " − ", Ink(gibibytes(fit.weight_bytes, 4), "memory")]
+    return [
+        Line("usable", f"what a program can use{on_the_box}{given}", _both(fit.usable_bytes)),
+        Line("may be used", f"{gibibytes(fit.usable_bytes, 4)} × {m.utilization:g}", _both(fit.budget_bytes)),
+        Line("weights", _parameters(m), _both(fit.weight_bytes, "memory")),
+        Line("pool", [*pool, f" − {gibibytes(fit.reserve_bytes, 4)} of reserve"], _both(fit.kv_pool_bytes)),
+    ]
+
+
+def _parameters(m: Memory) -> str:
+    params = m.model.total_params
+    share = f" ÷ {m.gpus} GPUs" if m.gpus > 1 else ""
+    for size in (4.0, 2.0, 1.0):
+        if abs(params * size / m.gpus - m.fit.weight_bytes) <= _EXACT * m.fit.weight_bytes:
+            return f"{count(params)} parameters × {size:g} byte{'' if size == 1 else 's'}{share}"
+    stored = f"each as it is stored (mostly {m.scenario.stored_weights})"
+    divided = f", divided over {m.gpus} GPUs; norms are on each" if m.gpus > 1 else ""
+    return f"{parameters(params)} parameters, {stored}{divided}"
+
+
+def _token(m: Memory) -> list[Line]:
+    size = DTYPES[m.scenario.formats.kv].bytes
+    lines: list[Line] = []
+    for mixer, layers, each, _ in m.kept():
+        expression = f"{layers} layer{'' if layers == 1 else 's'} × {_values(m, mixer)} × {size:g} bytes"
+        lines.append(Line(f"a token, {_where(mixer)}", expression, _bytes(layers * each), gap=not lines))
+    return lines
+
+
+def _where(mixer: Mixer) -> str:
+    if isinstance(mixer, LatentAttention):
+        return "MLA"
+    if isinstance(mixer, Attention) and (mixer.window or mixer.chunk):
+        return f"window of {count(mixer.window)}" if mixer.window else f"chunks of {count(mixer.chunk or 0)}"
+    return "full attention"
+
+
+def _values(m: Memory, mixer: Mixer) -> str:
+    if not isinstance(mixer, Attention):
+        assert isinstance(mixer, LatentAttention)  # noqa: S101  # a recurrent layer keeps nothing a token
+        return f"({mixer.kv_rank} of latent + {mixer.rope_dim} of rotary key)"
+    gpus = 1 if m.attention_parallel == "data" else m.gpus
+    heads = kv_heads_on_gpu(mixer, gpus)
+    shared = "" if gpus == 1 else f" (max(1, {mixer.kv_heads} ÷ {gpus}))"
+    return f"{heads} KV head{'' if heads == 1 else 's'}{shared} × ({mixer.head_dim} + {mixer.v_dim})"
+
+
+def _sequence(m: Memory) -> list[Line]:
+    lines: list[Line] = []
+    for mixer, layers, each, kept in m.kept():
+        blocks = f"{count(kept / m.block_size)} block{'s' * (kept > m.block_size)} of {m.block_size}"
+        seen = mixer.kv_tokens(m.context) if m.allocation == "windowed" else m.context
+        expression = f"{count(seen)} tokens in {blocks}: {count(kept)} × {_bytes(layers * each)}"
+        lines.append(
+            Line(f"a cache, {_where(mixer)}", expression, str(gibibytes(kept * layers * each, 4)), gap=not lines)
+        )
+    together = "the caches of its layers"
+    if m.fit.state_bytes:
+        state, together = str(gibibytes(m.fit.state_bytes, 4)), "caches and state"
+        lines.append(Line("a state", "of the recurrent layers, however long the sequence", state, gap=not lines))
+    return [*lines, Line("a sequence", together, _both(m.fit.sequence_bytes))]
+
+
+def _together(m: Memory) -> list[Line]:
+    fit = m.fit
+    pool, each = gibibytes(max(0.0, fit.kv_pool_bytes), 4), gibibytes(fit.sequence_bytes, 4)
+    groups = f", on each of {m.gpus} GPUs" if m.attention_parallel == "data" and m.gpus > 1 else ""
+    return [
+        Line("sequences", f"{pool} ÷ {each}, whole ones{groups}", Ink(count(fit.max_batch), "", strong=True), gap=True),
+        Line("tokens", f"{count(fit.blocks)} blocks × {m.block_size}", Ink(count(fit.kv_tokens), "", strong=True)),
+        Line("longest context", f"of which {_sequences(m.batch)} fit", Ink(_longest(fit), "", strong=True)),
+    ]
+
+
+def rounding(m: Memory) -> str:
+    """What rounding to blocks costs at this context, and that there is no window to save anything."""
+    if not m.has_cache:
+        return "No layer keeps a cache: a sequence has a state of fixed size, however long it is."
+    return _blocks(m) + ("" if m.windowed else " No layer has a window: all keep the whole context.")
+
+
+def _blocks(m: Memory) -> str:
+    spare = m.block_tokens - m.context
+    if not spare:
+        return f"{count(m.context)} tokens fill their blocks of {m.block_size} exactly."
+    places = "1 place of the last one stays" if spare == 1 else f"{count(spare)} places of the last one stay"
+    held = f"Blocks of {m.block_size} hold {count(m.block_tokens)} tokens"
+    return f"{held}: {places} empty, {percent(spare / m.block_tokens)} of the cache."
+
+
+def parallel(m: Memory) -> str:
+    """What dividing over GPUs does to the caches."""
+    if m.attention_parallel == "data":
+        return f"Each of the {m.gpus} GPUs keeps whole heads, of its own {_sequences(m.sequences_on_gpu)}."
+    if latent(m.model):
+        return f"A latent has no heads to divide: each of the {m.gpus} GPUs keeps the whole of it, for every sequence."
+    fewest = min((mixer.kv_heads for mixer, *_ in m.kept() if isinstance(mixer, Attention)), default=m.gpus)
+    if fewest < m.gpus:
+        return f"{fewest} KV heads on {m.gpus} GPUs: each head is kept {m.gpus // fewest} times, and a GPU keeps one."
+    return f"The KV heads are divided over the {m.gpus} GPUs."
+
+
+# ---- alt texts and questions -----------------------------------------------------------------------------------
+
+
+def bar_alt(m: Memory) -> str:
+    """The message of the bar."""
+    parts = ", ".join(f"{part_name(m, part)} {gibibytes(part.bytes)}" for part in m.parts() if part.bytes)
+    verdict = "It fits." if m.fit.fits else f"It does not fit: {gibibytes(m.over_bytes)} over."
+    used = f"{gibibytes(m.fit.usable_bytes)} usable, of which {gibibytes(m.fit.budget_bytes)} may be used"
+    return f"Memory of one {m.hardware.name}: {used}. {parts[:1].upper()}{parts[1:]}. {verdict}"
+
+
+def curve_alt(m: Memory) -> str:
+    """The message of the curve."""
+    longest = _longest(replace(m, batch=1).fit)
+    verdict = "fit" if m.fit.fits else "do not fit"
+    return (
+        f"Largest batch of {m.model.name} on {machine(m)} against the context, both logarithmic: "
+        f"{_sequences(m.fit.max_batch, m.context)}, and one of {longest}{'' if longest == _ANY else ' tokens'}. "
+        f"The page's {_sequences(m.batch, m.context)} {verdict}."
+    )
+
+
+def questions(m: Memory) -> list[Question]:
+    """What a reader may want to try next; the answers set the controls."""
+    return [
+        _about_cache(m) if m.weights_alone_fit else _about_weights(m),
+        Question(
+            "Does Llama-3.1-70B fit on one H100, and what would make it fit?",
+            "Show 16 sequences of 8,192",
+            {"model": "llama-3.1-70b", "hardware": "h100-sxm", "tensor_parallel": "1", "batch": 16, "context": 8192},
+        ),
+        Question(
+            "Gemma-3-27B keeps a window in five layers of six. What is that worth at 131,072 tokens?",
+            "Show both ways of allocating",
+            {"model": "gemma-3-27b", "batch": 1, "context": 131072, "allocation": "windowed"},
+        ),
+    ]
+
+
+def _about_cache(m: Memory) -> Question:
+    name = "bf16" if m.scenario.formats.kv == "fp8" else "fp8"
+    then = m.with_precision(kv=name).fit.max_batch
+    return Question(
+        f"How many sequences of {count(m.context)} tokens fit with a cache in {name}?",
+        f"{count(then)} instead of {count(m.fit.max_batch)}: set it",
+        {"kv": name},
+    )
+
+
+def _about_weights(m: Memory) -> Question:
+    then = m.with_precision(weights="int4").fit.weight_bytes
+    return Question(
+        "What would the weights take in int4?",
+        f"{gibibytes(then)} instead of {gibibytes(m.fit.weight_bytes)}: set it",
+        {"weights": "int4"},
+    )
