@@ -1,0 +1,193 @@
+"""The pictures of steps that carry prompts or drafts. Data in, chart out: no cost is computed here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.batching import layers
+from pages.batching.frames import HEIGHTS
+from pages.parts import chart, format
+from pages.parts.chart import Spec, at, colour, colour_field, label, text_width
+from pages.parts.plane import Plane
+
+_PERCENT: format.Ladder = ((0.01, "%"),)
+
+# ---- a prompt beside sequences that decode ---------------------------------------------------------------------
+
+_LANE, _TOP, _BAR = 82, 24, 30  # px: from lane to lane, from a lane's top to its bars, and their height
+
+
+@st.cache_resource(show_spinner=False)
+def ways_spec() -> Spec:
+    """Three lanes of steps over time; under each the longest wait of a sequence that decodes."""
+    plane = Plane(HEIGHTS["ways"], "time", x_units=format.SECONDS, x_log=False, y_log=False)
+    return chart.spec(
+        _bars(plane, "datum.prompt>0", "prefill", 0, _BAR),
+        _bars(plane, "datum.decoding", "decode", _BAR * 0.3, _BAR * 0.7),
+        _waits(plane),
+        height=plane.height,
+        params=plane.params,
+    )
+
+
+def _bars(plane: Plane, shown: str, meaning: str, low: float, high: float) -> Spec:
+    top = f"datum.lane*{_LANE}+{_TOP}"
+    what = "(datum.prompt>0?format(datum.prompt,',')+' tokens of the prompt'+(datum.decoding?' and ':''):'')"
+    long = format.vega(format.SECONDS, "datum.end-datum.start")
+    said = f"'step of '+{what}+(datum.decoding?'a token of each sequence':'')+', '+{long}"
+    bar = {
+        "mark": {"type": "rect", "strokeWidth": 1, "clip": True},
+        "encoding": {
+            "x": plane.x("start"),
+            "x2": {"field": "end"},
+            "y": {"value": {"expr": f"{top}+{low}"}},
+            "y2": {"value": {"expr": f"{top}+{high}"}},
+            "fill": colour(meaning),
+            "stroke": colour("paper"),
+            "description": {"value": {"expr": said}},
+        },
+    }
+    return layers.over("bars", bar, transform=[{"filter": shown}])
+
+
+def _waits(plane: Plane) -> Spec:
+    heading = at("0", f"datum.lane*{_LANE}+{_TOP}-8")
+    below = f"datum.lane*{_LANE}+{_TOP + _BAR + 8}"
+    start, end = plane.px("datum.start"), plane.px("datum.end")
+    text = "'waits '+datum.wait_text"
+    fits = f"({end}+8+{text_width(text)}<width)"
+    bracket = [
+        _bracket({"x": plane.x("start"), "x2": {"field": "end"}, "y": _pixels(below)}),
+        *(
+            _bracket({"x": plane.x(f), "y": _pixels(f"{below}-4"), "y2": _pixels(f"{below}+4")})
+            for f in ("start", "end")
+        ),
+    ]
+    beside = at(f"{fits}?{end}+8:{start}-8", f"{below}+5")
+    show = f"{fits}||{start}-8>{text_width(text)}"
+    return layers.over(
+        "waits",
+        *bracket,
+        label(layers.either("datum.text", "datum.short"), "ink", heading, weight=600),
+        label(text, "decode text", beside, align=f"{fits}?'left':'right'", weight=600, show=show),
+    )
+
+
+def _bracket(where: Spec) -> Spec:
+    return {"mark": {"type": "rule", "strokeWidth": 2, "aria": False}, "encoding": {**where, "stroke": colour("ink")}}
+
+
+def _pixels(expression: str) -> Spec:
+    return {"value": {"expr": expression}}
+
+
+@st.cache_resource(show_spinner=False)
+def chunk_spec() -> Spec:
+    """Time of a step against the tokens of a prompt in it, beside the decodes: how many ride free."""
+    plane = Plane(HEIGHTS["chunk"], "tokens of the prompt in the step", "time of the step", y_units=format.SECONDS)
+    return chart.spec(
+        _chunk_curves(plane), _chunk_ends(plane), _chunk_mark(plane), height=plane.height, params=plane.params
+    )
+
+
+def _chunk_curves(plane: Plane) -> Spec:
+    x, y = plane.x("chunk"), plane.y("seconds")
+
+    def curve(name: str, mark: Spec, **more: Spec) -> Spec:
+        return {"transform": layers.only("curve", name), "mark": mark, "encoding": {"x": x, "y": y, **more}}
+
+    band = {"type": "area", "opacity": 0.2, "clip": True, "aria": False}
+    return layers.over(
+        "curve",
+        curve("estimate", band, y=plane.y("low"), y2={"field": "high"}, fill=colour("muted")),
+        curve("weights", layers.line(1.5, [5, 4]), stroke=colour("muted")),
+        curve("floor", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}),
+        curve("estimate", layers.line(3), stroke=colour("ink")),
+    )
+
+
+def _chunk_ends(plane: Plane) -> Spec:
+    """Where the free ride ends, counted two ways, each with a row of its own for its name."""
+    words = layers.either("datum.text", "datum.short")
+    row = f"{layers.from_bottom(plane, 1)}-datum.lane*{layers.TYPE_LINE}"
+    return layers.over(
+        "free",
+        layers.rule(plane, "at", dash=[2, 3], top=plane.py("datum.seconds")),
+        layers.point(plane, "at", "seconds", "paper", "datum.text"),
+        layers.named(plane, "datum.at", words, row, side="left"),
+    )  # fmt: skip
+
+
+def _chunk_mark(plane: Plane) -> Spec:
+    """The page's chunk, and the names of the curves at their left ends, where they lie apart if anywhere."""
+    apart = f"({plane.py('datum.weights_start')}-{plane.py('datum.floor_start')}>{layers.TYPE_LINE}*2)"
+    x, y = plane.px("datum.chunk"), plane.py("datum.seconds")
+    right = f"({x}>0.5*width)"
+    return layers.over(
+        "own",
+        label("datum.floor_name", "memory", at("8", f"{plane.py('datum.floor_start')}-9"), weight=600),
+        label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
+        layers.rule(plane, "chunk", dash=[2, 3], top=y),
+        layers.point(plane, "chunk", "seconds", "prefill", "datum.text+': '+datum.seconds_text", "diamond"),
+        label("datum.seconds_text", "prefill text", at(f"{right}?{x}-10:{x}+10", f"{y}+{layers.TYPE_LINE}+4"),
+              align=f"{right}?'right':'left'", weight=600),
+        layers.named(plane, "datum.chunk", "datum.text", layers.from_bottom(plane, 0)),
+    )  # fmt: skip
+
+
+# ---- speculative decoding --------------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def drafts_spec() -> Spec:
+    """Break-even acceptance of drafts against the batch."""
+    plane = Plane(
+        HEIGHTS["drafts"],
+        layers.BATCH,
+        "of the drafts accepted",
+        y_units=_PERCENT,
+        y_log=False,
+        y_ticks=(0, 0.25, 0.5, 0.75, 1),
+    )
+    x, y = plane.x("batch"), plane.y("acceptance")
+    under = {
+        "mark": {"type": "area", "opacity": 0.14, "clip": True, "aria": False},
+        "encoding": {"x": x, "y": y, "y2": {"datum": 0}, "fill": colour("muted")},
+    }
+
+    def curve(name: str, mark: Spec, meaning: str) -> Spec:
+        return {
+            "transform": layers.only("curve", name),
+            "mark": mark,
+            "encoding": {"x": x, "y": y, "stroke": colour(meaning)},
+        }
+
+    return chart.spec(
+        layers.over(
+            "curve",
+            {"transform": layers.only("curve", "own"), **under},
+            curve("beside", layers.line(1.5, [5, 4]), "muted"),
+            curve("own", layers.line(4), "decode"),
+        ),
+        *layers.wall(plane, layers.from_top(1)),
+        _drafts_mark(plane),
+        height=plane.height,
+        params=plane.params,
+    )
+
+
+def _drafts_mark(plane: Plane) -> Spec:
+    own_end, beside_end = plane.py("datum.own_end"), plane.py("datum.beside_end")
+    clear = f"abs({own_end}-{beside_end})>{layers.TYPE_LINE}*1.6"
+    beside = at(f"{plane.px('datum.beside_at')}-4", f"{beside_end}-8")
+    above = "'above the line drafting pays, below it costs more than it gives'"
+    return layers.over(
+        "own",
+        label(layers.either(above, "'above the line it pays'"), "decode text", at("8", plane.py("0.9")), weight=600),
+        label("datum.beside_name", "muted", beside, align="'right'", show=clear),
+        layers.rule(plane, "batch", dash=[2, 3]),
+        layers.point(plane, "batch", "acceptance", "decode", "datum.text"),
+        layers.named(
+            plane, "datum.batch", layers.either("datum.text", "datum.short"), layers.from_top(0), wall="datum.wall"
+        ),
+    )  # fmt: skip

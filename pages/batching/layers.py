@@ -1,0 +1,108 @@
+"""Layers that the charts of the Batching page share, each over a dataset of the run.
+
+Labels keep apart by a rule: every vertical line has its name in a row of its own, in a strip that the curves leave
+free; names of curves stand at their right ends; the label of a mark goes where its curve cannot go.
+"""
+
+from __future__ import annotations
+
+from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.parts.plane import Plane
+
+BATCH = "B, sequences decoding together"
+TYPE_LINE = "(type+4)"  # px of a line of type
+
+
+def either(text: str, short: str) -> str:
+    """Expression of the words on a wide page, or on a phone."""
+    return f"({PHONE}?{short}:{text})"
+
+
+def only(field: str, value: str) -> list[Spec]:
+    """A transform that keeps the rows of one value."""
+    return [{"filter": f"datum.{field}=='{value}'"}]
+
+
+def line(width: float, dash: list[int] | None = None) -> Spec:
+    """The mark of a curve."""
+    dashed = {"strokeDash": dash} if dash else {}
+    return {"type": "line", "strokeWidth": width, "clip": True, "aria": False, **dashed}
+
+
+def over(data: str, *layers: Spec, transform: list[Spec] | None = None) -> Spec:
+    """Layers over one dataset."""
+    return {"data": {"name": data}, "transform": transform or [], "layer": list(layers)}
+
+
+def rule(plane: Plane, field: str, *, width: float = 1.5, dash: list[int] | None = None, top: str = "0") -> Spec:
+    """A vertical line at a field of the data, from ``top`` (px) down to the axis."""
+    mark = {"type": "rule", "strokeWidth": width, "aria": False, **({"strokeDash": dash} if dash else {})}
+    ends = {"y": {"value": {"expr": top}}, "y2": {"value": plane.height}}
+    return {"mark": mark, "encoding": {"x": plane.x(field), **ends, "stroke": colour("ink")}}
+
+
+def named(plane: Plane, value: str, text: str, row: str, *, side: str = "right", wall: str = "0") -> Spec:
+    """The name of a vertical line, in a row of its own (px from the top), beside its line.
+
+    It stands on ``side``, but on the other where there is no room, or where the ``wall`` would go through it.
+    """
+    x, there, wide = plane.px(value), plane.px(wall), f"({text_width(text)}+9)"
+    room = {"right": f"({x}+{wide}<width)", "left": f"({x}>{wide})"}
+    cut = {"right": f"({there}>{x}&&{there}<{x}+{wide})", "left": f"({there}<{x}&&{there}>{x}-{wide})"}
+    other = "left" if side == "right" else "right"
+    stays = f"({room[side]}&&!({cut[side]}&&{room[other]}&&!{cut[other]})||!{room[other]})"
+    after = stays if side == "right" else f"(!{stays})"
+    return label(text, "ink", at(f"{after}?{x}+7:{x}-7", row), align=f"{after}?'left':'right'", weight=600)
+
+
+def from_bottom(plane: Plane, lines: int) -> str:
+    """Row ``lines`` above the bottom one."""
+    return f"{plane.height}-8-{lines}*{TYPE_LINE}"
+
+
+def from_top(lines: int) -> str:
+    """Row ``lines`` below the top one."""
+    return f"type+2+{lines}*{TYPE_LINE}"
+
+
+def wall(plane: Plane, row: str) -> list[Spec]:
+    """Where memory ends: a wall with its name; what lies beyond is faded."""
+    fade = {
+        "mark": {"type": "rect", "opacity": 0.62, "aria": False},
+        "encoding": {
+            "x": plane.x("at"),
+            "x2": {"value": {"expr": "width"}},
+            "y": {"value": 0},
+            "y2": {"value": plane.height},
+            "fill": colour("paper"),
+        },
+    }
+    name = named(plane, "datum.at", either("datum.text", "datum.short"), row)
+    inside = [{"filter": "datum.inside"}]
+    return [over("wall", fade, rule(plane, "at", width=3), transform=inside), over("wall", name)]
+
+
+def point(plane: Plane, x: str, y: str, meaning: str, said: str, shape: str = "circle") -> Spec:
+    """A mark; ``said`` (an expression) is what a screen reader says of it."""
+    return {
+        "mark": {"type": "point", "shape": shape, "size": 130, "strokeWidth": 1.6, "opacity": 1, "clip": True},
+        "encoding": {
+            "x": plane.x(x),
+            "y": plane.y(y),
+            "fill": colour(meaning),
+            "stroke": colour("ink"),
+            "description": {"value": {"expr": said}},
+        },
+    }
+
+
+def end_name(plane: Plane, text: str, meaning: str, y: str, *, below: bool = False, show: str = "true") -> Spec:
+    """The name of a curve at its right end, above it (or below, where it falls)."""
+    shift = f"+{TYPE_LINE}+2" if below else "-9"
+    return label(text, meaning, at("width-4", f"{plane.py(y)}{shift}"), align="'right'", weight=600, show=show)
+
+
+def bare(labelled: Spec) -> Spec:
+    """A label without its halo."""
+    text: Spec = labelled["layer"][1]
+    return text

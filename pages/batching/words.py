@@ -1,0 +1,556 @@
+"""What the Batching page says of its batch, as text made of the page's numbers."""
+
+from __future__ import annotations
+
+from pages.batching.numbers import Batching
+from pages.parts.components import Figure, Ink, Line, Part, Question, Text
+from pages.parts.format import (
+    Quantity,
+    byte_rate,
+    count,
+    flop,
+    flop_rate,
+    gibibytes,
+    gigabytes,
+    percent,
+    seconds,
+    significant,
+    times,
+    tokens,
+)
+
+_SAME = 1.005  # a latency below this many times another is as long as it
+_LARGEST_BATCH, _LONGEST_CONTEXT = 1024, 1_048_576  # ends of the sliders
+
+
+def per_second(rate: float) -> Quantity:
+    """Tokens a second."""
+    return Quantity(significant(rate), "tokens/s")
+
+
+def dollars(price: float) -> str:
+    """A price, to three digits however small."""
+    return f"${significant(price)}"
+
+
+def sequences(number: float) -> str:
+    """A count of sequences."""
+    return f"{count(number)} sequence{'' if round(number) == 1 else 's'}"
+
+
+def _waits_for(b: Batching) -> str:
+    return str(b.step.bound)
+
+
+# ---- the top of the page ---------------------------------------------------------------------------------------
+
+
+def headline(b: Batching) -> list[Part]:
+    """The sentence of numbers that the page opens with."""
+    about = "about " if b.estimates else ""
+    latency = Ink(f"{about}{seconds(b.latency)}", _waits_for(b), strong=True)
+    if b.batch == 1:
+        return ["Alone, a sequence waits ", latency, " for each token and pays for the whole step. ", *_invitation(b)]
+    return [
+        f"{sequences(b.batch)} share each step. Each waits ",
+        latency,
+        f" for its token, {_longer(b)}, and a token costs ",
+        Ink(seconds(b.cost), "decode", strong=True),
+        f" of the machine, {_less(b)}.",
+    ]
+
+
+def _longer(b: Batching) -> str:
+    return "no longer than alone" if b.slower < _SAME else f"{times(b.slower)} as long as alone"
+
+
+def _less(b: Batching) -> str:
+    return "no less than alone" if b.cheaper < _SAME else f"{times(b.cheaper)} less than alone"
+
+
+def _invitation(b: Batching) -> list[Part]:
+    """What a sequence alone may expect of company."""
+    if b.stretch is None:
+        return [
+            (
+                f"Over {count(b.context)} cached tokens little is shared: from the second on, each further sequence "
+                "is one that the others wait for."
+            )
+        ]
+    end = Ink(count(b.stretch.end), "decode", strong=True)
+    if b.stretch.start > 1:
+        start = count(b.stretch.start)
+        return [f"The first {start} bring experts of their own; from there to ", end, " more ride along nearly free."]
+    return ["Up to ", end, " can share it before each further one is one to wait for."]
+
+
+def trouble(b: Batching) -> str:
+    """One sentence where the page's batch does not fit into memory, and what to change; "" where it does."""
+    s = b.scenario
+    if b.fit is None or b.fit.fits:
+        return ""
+    chips = s.hardware.name if s.tensor_parallel == 1 else f"each of {s.tensor_parallel} {s.hardware.name}"
+    if b.fit.kv_pool_bytes <= 0:
+        weights, budget = gibibytes(b.fit.weight_bytes), gibibytes(b.fit.budget_bytes)
+        return (
+            f"{s.model.name} does not fit into {chips}: its weights take {weights}, and {budget} may be used. Choose "
+            "more "
+            "GPUs or narrower weights. The times below are those of a step that this memory cannot hold."
+        )
+    return (
+        f"{sequences(b.batch)} of {count(b.context)} tokens do not fit into {chips}: memory ends at "
+        f"{count(b.fit.max_batch)}. Choose fewer, or shorter ones. The times below are those of a step that this "
+        "memory cannot hold."
+    )
+
+
+def below_picture(b: Batching) -> list[Part]:
+    """What the picture shows, and what its count leaves out."""
+    return [
+        (
+            "The thick line is the step, which every sequence in it waits for; the thin black one what a token costs, the "
+            "step divided by those who share it. Both are logarithmic, as is B. "
+        ),
+        *_what_is_flat(b),
+        *_source(b),
+        _memory(b),
+    ]
+
+
+def _what_is_flat(b: Batching) -> list[Part]:
+    if b.stretch is None:
+        return ["Nothing is flat here: already for the second sequence the caches cost more than the weights. "]
+    return ["Shaded: one more sequence adds less than half of what each costs already. "]
+
+
+def _source(b: Batching) -> list[Part]:
+    if b.estimates:
+        kind = "an estimate" if b.scenario.source == "calibrated" else "from what was measured"
+        low, high = (seconds(value) for value in (b.step.low, b.step.high))
+        return [
+            (
+                f"The step is {kind}: about {seconds(b.latency)}, between {low} and {high} for eight of ten "
+                f"measurements like those behind it; dashed, its floor of {seconds(b.beside_step.seconds)}. "
+            )
+        ]
+    other = Ink(seconds(b.beside_step.seconds), "decode")
+    if b.counts_caches:
+        return ["Dashed: the weights alone, as the post counts, in which this step takes ", other, ". "]
+    return [
+        "Counted as in the post: every matrix, no caches. Dashed: the same with the caches, in which this step takes ",
+        other,
+        ". ",
+    ]
+
+
+def _memory(b: Batching) -> str:
+    if b.fit is None:
+        return (
+            f"How many fit is not known: no usable memory is published for {b.scenario.hardware.name}. Give it on the "
+            "Memory page, and a wall stands where it ends."
+        )
+    return (
+        f"The wall: {sequences(b.fit.max_batch)} of {count(b.context)} tokens fit beside the weights, if "
+        f"{percent(b.memory.utilization)} of the memory may be used."
+    )
+
+
+def figures(b: Batching) -> list[Figure]:
+    """The five numbers of the page."""
+    return [
+        Figure("a token takes", seconds(b.latency), "decode"),
+        Figure("it costs the machine", seconds(b.cost), "decode"),
+        Figure("each sequence gets", per_second(1 / b.latency)),
+        Figure("the machine gives", per_second(1 / b.cost)),
+        Figure("a million tokens", dollars(b.million)),
+    ]
+
+
+# ---- the arithmetic --------------------------------------------------------------------------------------------
+
+
+def arithmetic(b: Batching) -> list[Line]:
+    """How the numbers of the top come about."""
+    step = _estimated(b) if b.estimates else [*_sides(b), _longer_side(b)]
+    return [*step, *_shared(b), *_ends(b)]
+
+
+def _sides(b: Batching) -> list[Line]:
+    hw, cost = b.scenario.hardware, b.step
+    read = Ink(gigabytes(cost.bytes), "memory")
+    weights = b.weight_bytes(b.batch)
+    summed: list[Part] = [Ink(gigabytes(weights), "memory"), f" of weights, read once for {sequences(b.batch)}"]
+    if b.counts_caches:
+        summed += [" + ", Ink(gigabytes(cost.bytes - weights), "memory"), " of their own caches and rows"]
+    peak = cost.flops / cost.compute_seconds
+    return [
+        Line("bytes", summed, read),
+        Line("bandwidth", [read, f" ÷ {byte_rate(hw.bandwidth)}"], _time(b.step.memory_seconds, "memory")),
+        Line(
+            "arithmetic",
+            [Ink(flop(cost.flops), "compute"), f" ÷ {flop_rate(peak)}"],
+            _time(cost.compute_seconds, "compute"),
+        ),
+    ]
+
+
+def _time(value: float, meaning: str, *, strong: bool = False) -> Ink:
+    return Ink(seconds(value), meaning, strong=strong)
+
+
+def _longer_side(b: Batching) -> Line:
+    both = _time(b.step.memory_seconds, "memory"), _time(b.step.compute_seconds, "compute")
+    return Line("step", ["the longer of ", both[0], " and ", both[1]], _time(b.latency, _waits_for(b), strong=True))
+
+
+def _estimated(b: Batching) -> list[Line]:
+    low, high = (seconds(value) for value in (b.step.low, b.step.high))
+    kind = "estimate" if b.scenario.source == "calibrated" else "measured rates"
+    return [
+        Line("floor", "no step can be faster, counted with the caches", _time(b.beside_step.seconds, "memory")),
+        Line(
+            "step",
+            f"the sum of its operations, each at the rate that it achieves ({kind})",
+            _time(b.latency, "decode", strong=True),
+        ),
+        Line("its band", "eight of ten measurements", f"{low} to {high}"),
+    ]
+
+
+def _shared(b: Batching) -> list[Line]:
+    latency, cost = seconds(b.latency), seconds(b.cost)
+    gpus = b.scenario.tensor_parallel
+    hourly = f"{dollars(b.hourly)} an hour" if gpus == 1 else f"{gpus} GPUs × {dollars(b.hourly)} an hour"
+    return [
+        Line("cost of a token", f"{latency} ÷ {count(b.batch)}", _time(b.cost, "decode", strong=True), gap=True),
+        Line("each sequence", f"1 token ÷ {latency}", per_second(1 / b.latency)),
+        Line("the machine", f"{count(b.batch)} × 1 token ÷ {latency}", per_second(1 / b.cost)),
+        Line("a million tokens", f"10⁶ × {cost} × {hourly} ÷ 3,600 s", Ink(dollars(b.million), "", strong=True)),
+    ]
+
+
+def _ends(b: Batching) -> list[Line]:
+    lines = []
+    if b.stretch is not None:
+        lines.append(Line("flat up to", _flat_reason(b), f"B = {count(b.stretch.end)}", gap=True))
+    if b.fit is not None:
+        each = gibibytes(b.fit.sequence_bytes)
+        room = gibibytes(max(0.0, b.fit.kv_pool_bytes))
+        expression = f"{room} left beside the weights ÷ {each} a sequence, in whole ones"
+        lines.append(Line("memory ends", expression, f"B = {count(b.fit.max_batch)}", gap=not lines))
+    return lines
+
+
+def _flat_reason(b: Batching) -> str:
+    if b.estimates:
+        return "where twice the sequences take more than 1.41 times as long, by the estimate"
+    if not b.counts_caches:
+        return "where the arithmetic takes as long as the weights: T*"
+    crossing = b.crossing(b.context)
+    if crossing is not None and b.stretch is not None and crossing <= b.stretch.end * (1 + 1e-6):
+        return "where the arithmetic takes as long as the bytes"
+    return "where the caches are as many bytes as the weights"
+
+
+def tradeoff_alt(b: Batching) -> str:
+    """The message of the picture of latency and cost."""
+    end = "nothing is flat" if b.stretch is None else f"the latency is flat up to {sequences(b.stretch.end)}"
+    wall = "" if b.most is None else f" Memory ends at {count(b.most)}."
+    return (
+        f"Latency and cost of a token of {b.scenario.model.name} on {b.scenario.hardware.name} against the batch. "
+        "Alone both "
+        f"are {seconds(b.alone.seconds)}; at B = {count(b.batch)} a token takes {seconds(b.latency)} and "
+        f"costs {seconds(b.cost)}; {end}.{wall}"
+    )
+
+
+# ---- speed and price -------------------------------------------------------------------------------------------
+
+MARKET = "How fast for one, how cheap for all?"
+
+
+def market(b: Batching) -> Text:
+    """What the picture of speed and price shows."""
+    return (
+        "In one step each sequence gets one token and the machine gives B of them. A larger batch moves down this "
+        "curve: "
+        "straight down, as long as nobody waits longer for it, then to the left, when it is paid for in speed. A "
+        "price of "
+        f"{dollars(b.hourly)} an hour for a GPU is divided by the tokens of that hour."
+    )
+
+
+def market_sum(b: Batching) -> str:
+    """The worked number of speed and price."""
+    return (
+        f"{count(b.batch)} ÷ {seconds(b.latency)} = {per_second(1 / b.cost)} for the machine, "
+        f"{dollars(b.million)} a million"
+    )
+
+
+def market_lines(b: Batching) -> list[Line]:
+    """How speed and price come about, beside those of a sequence alone."""
+    alone = float(b.alone.seconds)
+    return [
+        Line("alone", f"1 token ÷ {seconds(alone)}", per_second(1 / alone)),
+        Line("", "a million of those", dollars(b.million_at(alone))),
+        *_shared(b)[1:],
+    ]
+
+
+def market_alt(b: Batching) -> str:
+    """The message of the picture of speed and price."""
+    alone = float(b.alone.seconds)
+    return (
+        f"Price of a million tokens against the speed of each sequence. Alone: {per_second(1 / alone)} and "
+        f"{dollars(b.million_at(alone))}. At B = {count(b.batch)}: {per_second(1 / b.latency)} each and "
+        f"{dollars(b.million)} a million."
+    )
+
+
+# ---- the two bills ---------------------------------------------------------------------------------------------
+
+BILLS = "Which of the two memory bills does batching pay?"
+
+
+def bills(b: Batching) -> Text:
+    """What the two bills are."""
+    return (
+        "For each token of output a sequence is charged its share of the weights, which are read once and split B "
+        "ways, and "
+        f"its own cache, which nobody else can use. On {_gpu(b)}, a token over {count(b.context)} cached ones."
+    )
+
+
+def _gpu(b: Batching) -> str:
+    return "one GPU" if b.scenario.tensor_parallel == 1 else f"each of {b.scenario.tensor_parallel} GPUs"
+
+
+def bills_sum(b: Batching) -> str:
+    """The worked number of the two bills."""
+    weights, caches = gigabytes(b.bills.weights), gigabytes(b.bills.caches)
+    return f"{gigabytes(b.weight_bytes(b.batch))} ÷ {count(b.batch)} = {weights} of weights, beside {caches} of cache"
+
+
+def bills_lines(b: Batching) -> list[Line]:
+    """How the two bills come about, and where they are even."""
+    weights, caches = Ink(gigabytes(b.bills.weights), "memory"), Ink(gigabytes(b.bills.caches), "cached")
+    read = gigabytes(b.weight_bytes(b.batch))
+    return [
+        Line("weights", [Ink(read, "memory"), f" read by the step ÷ {count(b.batch)}"], weights),
+        Line("cache", _cache_expression(b), caches),
+        Line("a token", [weights, " + ", caches], Ink(gigabytes(b.bills.total), "", strong=True)),
+        Line(
+            "even at",
+            f"the batch at which a cache of {count(b.context)} costs as much as its share",
+            _even_batch(b),
+            gap=True,
+        ),
+        Line("even at", f"the context at which it does in a batch of {count(b.batch)}", _even_context(b)),
+    ]
+
+
+def _cache_expression(b: Batching) -> str:
+    each = b.scenario.model.kv_bytes_per_token
+    if b.bills.caches == each * (b.context + 1):
+        return f"({count(b.context)} read + 1 written) × {count(each)} bytes"
+    return f"{count(b.context)} tokens as each layer keeps them, in {b.scenario.formats.kv}, and the one that is new"
+
+
+def _even_batch(b: Batching) -> str:
+    if b.even_batch is None:
+        return "never"
+    return "from the first sequence on" if b.even_batch == 1 else f"B = {count(b.even_batch)}"
+
+
+def _even_context(b: Batching) -> str:
+    if b.even_context is None:
+        return "never"
+    return "from the first token on" if b.even_context == 1 else str(tokens(b.even_context))
+
+
+def bills_note(b: Batching) -> Text:
+    """Where the two bills are even, in a sentence."""
+    if b.even_context is None:
+        return (
+            f"In a batch of {count(b.batch)} a sequence's cache never costs as much as its share of the weights: "
+            "it stops growing before."
+        )
+    if b.even_context == 1:
+        return f"In a batch of {count(b.batch)} a sequence's cache costs more than its share of the weights, always."
+    return (
+        f"In a batch of {count(b.batch)} a cache of {tokens(b.even_context)} costs as much as a sequence's share "
+        "of the weights. Beyond that, most of what a token costs is its own history, and a larger batch cannot "
+        "divide it."
+    )
+
+
+def bills_by_batch_alt(b: Batching) -> str:
+    """The message of the picture of the bills against the batch."""
+    return (
+        f"Bytes for a token against the batch, stacked: its own cache of {gigabytes(b.bills.caches)} at any batch, and "
+        f"above it its share of the weights, {gigabytes(b.weight_bytes(1))} alone and "
+        f"{gigabytes(b.bills.weights)} at B = {count(b.batch)}. Even: {_even_batch(b)}."
+    )
+
+
+def bills_by_context_alt(b: Batching) -> str:
+    """The message of the picture of the bills against the context."""
+    return (
+        f"Bytes for a token against the context at B = {count(b.batch)}, stacked: its share of the weights, "
+        f"{gigabytes(b.bills.weights)}, and above it its cache, {gigabytes(b.bills.caches)} at "
+        f"{count(b.context)} tokens. Even: {_even_context(b)}."
+    )
+
+
+# ---- intensity -------------------------------------------------------------------------------------------------
+
+INTENSITY = "Can a batch be large enough to keep the arithmetic busy?"
+
+
+def intensity(b: Batching) -> Text:
+    """What intensity is, and what becomes of it."""
+    return (
+        "Arithmetic intensity is the FLOP that a step does for each byte it moves. Of the weights alone it is T, the "
+        "post's "
+        "line in one line, and grows without end (dashed). But each sequence brings its own cache, and the intensity "
+        "tends to "
+        f"that of one more sequence by itself. Compute-bound is what reaches the ridge, {count(b.ridge)}."
+    )
+
+
+def intensity_sum(b: Batching) -> str:
+    """The worked number of intensity."""
+    cost = b.counted_step
+    return (
+        f"{flop(cost.flops)} ÷ {gigabytes(cost.bytes)} = {significant(b.intensity)} FLOP a byte, "
+        f"against a ridge of {count(b.ridge)}"
+    )
+
+
+def intensity_lines(b: Batching) -> list[Line]:
+    """How the intensity comes about, and what it tends to."""
+    cost, tends = b.counted_step, significant(b.asymptote(b.context))
+    crossing = b.crossing(b.context)
+    hw, used = b.scenario.hardware, b.scenario.formats.compute
+    return [
+        Line(
+            "now",
+            [Ink(flop(cost.flops), "compute"), " ÷ ", Ink(gigabytes(cost.bytes), "memory")],
+            f"{significant(b.intensity)} FLOP a byte",
+        ),
+        Line("tends to", "FLOP of one more sequence ÷ its own bytes", f"{tends} FLOP a byte"),
+        Line(
+            "ridge B*",
+            f"{flop_rate(hw.peak_of(used))} in {used} ÷ {byte_rate(hw.bandwidth)}",
+            f"{significant(b.ridge)} FLOP a byte",
+        ),
+        Line(
+            "crosses",
+            "where the arithmetic takes as long as all the bytes",
+            "never" if crossing is None else f"B = {count(crossing)}",
+        ),
+    ]
+
+
+def intensity_alt(b: Batching) -> str:
+    """The message of the picture of intensity."""
+    said = []
+    for context in sorted(b.contexts):
+        crossing = b.crossing(context)
+        ends = "never crosses" if crossing is None else f"crosses at B = {count(crossing)}"
+        said.append(f"{count(context)} cached: {ends}, tends to {significant(b.asymptote(context), 2)}")
+    return (
+        f"FLOP a byte of decode steps against the batch, with a ridge at {count(b.ridge)}. {'; '.join(said)}. At "
+        f"B = {count(b.batch)} over {count(b.context)}: {significant(b.intensity)}."
+    )
+
+
+# ---- experts ---------------------------------------------------------------------------------------------------
+
+EXPERTS = "How many experts turn up?"
+
+
+def experts(b: Batching) -> Text:
+    """What a batch does to a mixture of experts."""
+    mlp = b.experts
+    return (
+        f"Each token goes to {mlp.top_k} of {count(mlp.experts)} experts in a layer, and a step reads the experts that "
+        "any of its tokens is sent to. So the weights are not read once for all here: each sequence brings experts of "
+        "its own "
+        "until most of them are read anyway. Expected, as if each expert were as likely as any other; real routers "
+        "are less "
+        "even and hit fewer."
+    )
+
+
+def experts_sum(b: Batching) -> str:
+    """The worked number of the experts."""
+    hit = significant(float(b.hit.expected))
+    return (
+        f"{count(b.experts.experts)} × (1 − (1 − {b.experts.top_k}/{count(b.experts.experts)})^{count(b.batch)}) "
+        f"= {hit} experts, {gigabytes(b.weight_bytes(b.batch))} a step"
+    )
+
+
+def experts_lines(b: Batching) -> list[Line]:
+    """How many experts, at least, expected and at most, and their bytes."""
+    mlp, hit = b.experts, b.hit
+    chance = f"1 − {mlp.top_k} ÷ {count(mlp.experts)}"
+    weights = b.weight_bytes(b.batch)
+    return [
+        Line("at least", f"all {sequences(b.batch)} agree", f"{count(float(hit.least))} experts"),
+        Line(
+            "expected",
+            f"{count(mlp.experts)} × (1 − ({chance}) to the {count(b.batch)})",
+            f"{significant(float(hit.expected))} experts",
+        ),
+        Line(
+            "at most",
+            f"the lesser of {count(mlp.experts)} and {mlp.top_k} × {count(b.batch)}",
+            f"{count(float(hit.most))} experts",
+        ),
+        Line(
+            "read",
+            "those experts in every layer, and all that is shared",
+            Ink(gigabytes(weights), "memory"),
+            gap=True,
+        ),
+        Line("a token", f"÷ {count(b.batch)}", Ink(gigabytes(weights / b.batch), "memory")),
+    ]
+
+
+def experts_alt(b: Batching) -> str:
+    """The message of the picture of experts."""
+    return (
+        f"Distinct experts of {count(b.experts.experts)} in a layer against the batch: {b.experts.top_k} for one "
+        "token, "
+        f"{significant(float(b.hit.expected))} expected at B = {count(b.batch)}, between "
+        f"{count(float(b.hit.least))} and {count(float(b.hit.most))}. The step then reads "
+        f"{gigabytes(b.weight_bytes(b.batch))} of weights, {gigabytes(b.weight_bytes(1))} for one."
+    )
+
+
+# ---- questions -------------------------------------------------------------------------------------------------
+
+
+def company(b: Batching) -> Question:
+    """How many can share a step."""
+    crossing = b.weights_crossing
+    many = 256 if crossing is None else max(1, min(round(crossing), _LARGEST_BATCH))
+    return Question(
+        "Counting weights as the post does: how many can share a step before anybody waits longer?",
+        f"Show B = {count(many)}",
+        {"batch": many, "count": "weights"},
+    )
+
+
+def history(b: Batching) -> Question:
+    """When a sequence's own history costs as much as the model."""
+    even = 2048 if b.even_context is None else max(1, min(round(b.even_context), _LONGEST_CONTEXT))
+    return Question(
+        f"In a batch of {count(b.batch)}: from which context on does a sequence pay more for its own cache than for "
+        "the model?",
+        f"Show {count(even)} tokens",
+        {"context": even, "count": "attention"},
+    )
