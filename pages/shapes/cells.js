@@ -39,6 +39,22 @@ class Sheet {
       + `<tspan dx="10" font-size="${this.type + 0.5}" class="muted">${escaped(note)}</tspan></text>`);
   }
 
+  // Texts in a row, each centred on its own place as far as the one before it leaves room: [[text, centre, name], ...].
+  // Returns those that found none, to be told elsewhere.
+  spread(y, texts, least, most) {
+    let taken = least;
+    return texts.filter(([text, centre]) => {
+      const wide = this.wide(text), start = Math.max(Math.min(centre - wide / 2, most - wide), taken);
+      if (start + wide > most + 1) return true;
+      this.text(start, y, text, { look: "muted" });
+      taken = start + wide + 9;
+      return false;
+    });
+  }
+
+  // About how wide a text will be.
+  wide(text, size = this.type) { return text.length * size * 0.45; }
+
   line(x1, y1, x2, y2, look = "link") {
     this.add(`<line x1="${px(x1)}" y1="${px(y1)}" x2="${px(x2)}" y2="${px(y2)}" class="${look}"/>`);
   }
@@ -61,7 +77,7 @@ class Sheet {
     const inner = [px(x + gap / 2), px(y + gap / 2), px(w - gap), px(h - gap)];
     this.add(body ? body(marks, look, inner)
       : `<rect x="${inner[0]}" y="${inner[1]}" width="${inner[2]}" height="${inner[3]}" class="${look}" ${marks}/>`);
-    if (cell.state === "cached" && cell.inked) this.line(x, y, x + w, y, "inked");
+    if (cell.inked && (cell.state === "cached" || cell.state === "state")) this.line(x, y, x + w, y, "inked");
   }
 
   dots(x, y, w, h, look, marks, along) {
@@ -145,10 +161,10 @@ class Pointer {
 // ---- saving ------------------------------------------------------------------------------------------------------------
 
 // A picture that stands alone: the style sheet comes along with the colours of the theme that is on, in plain values.
-function standalone(svg, host) {
+function standalone(svg, host, fonts = "") {
   const probe = host.appendChild(document.createElement("i"));
   const colour = (name) => { probe.style.color = `var(${name})`; return getComputedStyle(probe).color; };
-  const sheet = host.querySelector("style[data-cells]").textContent;
+  const sheet = host.getRootNode().querySelector("style[data-cells]").textContent;
   const style = sheet.replace(/var\(--st-heading-font, serif\)/g, "'Source Serif', Georgia, serif").replace(/var\((--[\w-]+)\)/g, (_, name) => colour(name));
   const paper = colour("--paper");
   probe.remove();
@@ -159,7 +175,7 @@ function standalone(svg, host) {
   parsed.setAttribute("width", width + 40);
   parsed.setAttribute("height", height + 32);
   parsed.setAttribute("style", `font-family:${font}`);
-  const before = `<title>${escaped(parsed.getAttribute("aria-label"))}</title><style>${style}</style><rect x="-20" y="-16" width="${width + 40}" height="${height + 32}" fill="${paper}"/>`;
+  const before = `<title>${escaped(parsed.getAttribute("aria-label"))}</title><style>${fonts}${style}.grip,.remove{display:none}</style><rect x="-20" y="-16" width="${width + 40}" height="${height + 32}" fill="${paper}"/>`;
   const text = new XMLSerializer().serializeToString(parsed).replaceAll(SERIF, "'Source Serif', Georgia, serif");
   return { text: text.replace(">", `>${before}`), width: width + 40, height: height + 32 };
 }
@@ -169,6 +185,19 @@ const download = (blob, name) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };
+
+// The page's own fonts, carried along: an image may not fetch any.
+async function fontFaces() {
+  const rules = [...document.styleSheets].flatMap((sheet) => { try { return [...sheet.cssRules]; } catch { return []; } });
+  const wanted = rules.filter((rule) => rule instanceof CSSFontFaceRule && /Source (Sans|Serif)/.test(rule.style.fontFamily) && rule.style.fontStyle !== "italic");
+  const inlined = wanted.map(async (rule) => {
+    const url = /url\("?([^")]+)"?\)/.exec(rule.style.getPropertyValue("src"))?.[1];
+    const blob = await (await fetch(new URL(url, rule.parentStyleSheet.href ?? document.baseURI))).blob();
+    const data = await new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result); reader.readAsDataURL(blob); });
+    return `@font-face{font-family:${rule.style.fontFamily};font-weight:${rule.style.fontWeight || "400"};src:url(${data})}`;
+  });
+  return (await Promise.allSettled(inlined)).map(({ value }) => value ?? "").join("");
+}
 
 async function savePng({ text, width, height }, name) {
   const image = new Image();
@@ -183,23 +212,20 @@ async function savePng({ text, width, height }, name) {
 const EXPORT_WIDTH = 1180;
 
 function saveButtons(bar, host, name, draw) {
-  const make = () => standalone(draw(EXPORT_WIDTH), host);
-  for (const button of bar.querySelectorAll("[data-save]")) {
-    button.onclick = () => (button.dataset.save === "svg"
-      ? download(new Blob([make().text], { type: "image/svg+xml" }), `${name}.svg`)
-      : savePng(make(), name));
-  }
+  const [svg, png] = ["svg", "png"].map((kind) => bar.querySelector(`[data-save=${kind}]`));
+  svg.onclick = () => download(new Blob([standalone(draw(EXPORT_WIDTH), host).text], { type: "image/svg+xml" }), `${name}.svg`);
+  png.onclick = async () => savePng(standalone(draw(EXPORT_WIDTH), host, await fontFaces()), name);
 }
 
 // ---- the frame of a picture ------------------------------------------------------------------------------------------
 
 const MARKUP = `
-<div class="legend"></div><div class="frame" tabindex="0" role="group"><div class="canvas"></div><div class="tip" role="status" hidden></div></div>
-<div class="bar"><button type="button" data-save="svg">SVG</button><button type="button" data-save="png">PNG</button></div>`;
+<div class="head"><div class="legend"></div><div class="bar"><button type="button" data-save="svg">SVG</button><button type="button" data-save="png">PNG</button></div></div>
+<div class="frame" tabindex="0" role="group"><div class="canvas"></div><div class="tip" role="status" hidden></div></div>`;
 
 const LEGEND = [
   ["new prefill", "computed in the prefill"], ["new decode", "computed in this decode step"],
-  ["cached", "read from the cache"], ["outside", "outside the window"],
+  ["cached", "read from the cache"], ["state", "a state of fixed size"], ["outside", "outside the window"],
   ["masked", "masked: a later token"], ["absent", "not in this step"],
 ];
 
@@ -217,7 +243,7 @@ class Picture {
     this.root = root;
     this.name = name;
     root.innerHTML = MARKUP;
-    [this.legend, this.frame, this.bar] = root.children;
+    [this.legend, this.bar, this.frame] = [".legend", ".bar", ".frame"].map((name) => root.querySelector(name));
     this.canvas = this.frame.querySelector(".canvas");
     this.pointer = new Pointer(this.frame, this.frame.querySelector(".tip"));
     this.observer = new ResizeObserver(() => { if (Math.abs(this.frame.clientWidth - (this.width ?? 0)) > 1) this.paint(); });
@@ -226,7 +252,7 @@ class Picture {
 
   set(draw) {
     this.draw = draw;
-    saveButtons(this.bar, this.root.parentNode, this.name, (width) => { const { sheet, height, alt } = draw(width); return sheet.finish(height, alt); });
+    saveButtons(this.bar, this.root, this.name, (width) => { const { sheet, height, alt } = draw(width); return sheet.finish(height, alt); });
   }
 
   paint() {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +15,7 @@ def _read(*names: str) -> str:
     return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
-def _component(name: str, *scripts: str):  # noqa: ANN202  # Streamlit does not export the type
+def _component(name: str, *scripts: str) -> Callable[..., Any]:
     return st.components.v2.component(
         f"shapes_{name}",
         html=f"<style data-cells>{_read('cells.css')}</style>\n<div class='shapes'></div>\n",
@@ -23,3 +25,6 @@ def _component(name: str, *scripts: str):  # noqa: ANN202  # Streamlit does not 
 
 
 step = _component("step", "panel.js", "step.js")
+run = _component("run", "panel.js", "run.js")
+gathered = _component("gathered", "panel.js", "gather.js")
+heads = _component("heads", "panel.js", "heads.js")

@@ -6,24 +6,24 @@ const ROW = 15;
 
 function drawGathered(data, sequences, width) {
   const sheet = new Sheet(width, []), wide = width >= CURVES;
-  const left = wide ? width * 0.5 : width, cell = clamp((left - (wide ? 190 : 96)) / data.longest, 5, 17);
+  const left = wide ? width * 0.5 : width, cell = clamp((left - (wide ? 150 : 96)) / data.longest, 5, 17);
   let y = 8;
   if (wide) {
     sheet.text(0, 16, "The squares do not gather", { look: "ink", size: 14, weight: 600 });
     sheet.text(width * 0.56, 16, "The rows gather", { look: "ink", size: 14, weight: 600 });
   } else sheet.text(0, 16, "The squares do not gather", { look: "ink", size: 14, weight: 600 });
-  y = 42;
+  y = 32;
   const ends = [], handles = [];
   sequences.forEach((one, n) => {
     const drawn = drawSequence(sheet, one, { x: 0, y, cell, n, removable: data.drag && sequences.length > 1, wide });
     ends.push(...drawn.ends);
     if (data.drag && one.drag) handles.push({ n, ...drawn.handle });
-    y = drawn.bottom + 18;
+    y = drawn.bottom + 13;
   });
-  sheet.text(28, y + 4, data.storesNote, { look: "muted" });
+  sheet.text(30, y + 4, data.storesNote, { look: "muted" });
   const rowsHigh = gatheredHeight(sequences), below = wide ? y : y + 34;
   if (!wide) sheet.text(0, below - 2, "The rows gather", { look: "ink", size: 14, weight: 600 });
-  const top = wide ? clamp((42 + y - rowsHigh) / 2 - 12, 40, 1e4) : below + 22;
+  const top = wide ? clamp((32 + y - rowsHigh) / 2 - 12, 40, 1e4) : below + 22;
   const bottom = drawRows(sheet, data, sequences, { x: wide ? width * 0.56 : 0, y: top, width: wide ? width * 0.44 : width, wide, ends });
   const low = wide ? Math.max(y, bottom + 24) : bottom + 24;
   sheet.text(wide ? width * 0.56 : 0, wide ? y + 4 : low, data.rowsNote, { look: "muted" });
@@ -35,7 +35,11 @@ function drawGathered(data, sequences, width) {
 function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
   const rows = items(one.rows), columns = items(one.columns), states = expand(one.storeStates), high = Math.max(cell, 9);
   const start = x + 30 + high + 8, xs = along(start, columns, cell), wideAll = extent(columns, cell), line = n * 100;
-  const stores = one.edges.length, first = y + (stores ? high + 3 : 0);
+  const stores = one.edges.length;
+  sheet.text(start, y + 11, wide ? one.note : one.short, { look: "muted" });
+  if (removable) removeButton(sheet, start + sheet.wide(wide ? one.note : one.short) + 16, y + 7, one.name, n);
+  y += 17;
+  const first = y + (stores ? high + 3 : 0);
   const strip = (edge, top, at) => columns.forEach((item, i) => sheet.cell(xs[i][0], top, xs[i][1], high, {
     part: edge, state: states[i], phase: one.phase, gap: item.gap, along: "x", inked: true, column: `s${n}c${i}`, at: [at, i],
     says: () => `${one.name}: ${storeSays(sheet, { ...one, writes: true }, { name: edge }, item, states[i])}`,
@@ -58,16 +62,13 @@ function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
   const bottom = stores > 1 ? last + 3 + high : last;
   columns.forEach((_, i) => sheet.band(`s${n}c${i}`, xs[i][0], y, xs[i][1], bottom - y));
   sheet.text(x + 8, first + extent(rows, high) / 2 + 5, one.name, { look: "ink", size: 14 });
-  const noteX = start + wideAll + (one.drag ? 16 : 8), note = wide ? one.note : one.short;
-  sheet.text(noteX, y + high - 3, note, { look: "muted" });
-  if (removable) removeButton(sheet, noteX + note.length * sheet.type * 0.5 + 14, y + high - 7, one.name, n);
   if (one.drag) grip(sheet, start + wideAll + 4, y, bottom - y, one, n);
   return { bottom, ends, handle: { start, cell } };
 }
 
 function grip(sheet, x, y, h, one, n) {
   sheet.add(`<g class="grip" data-n="${n}" tabindex="0" role="slider" aria-label="Tokens in the cache of ${one.name}" aria-valuemin="1" aria-valuemax="${one.most}" aria-valuenow="${one.cached}">`
-    + `<rect x="${px(x - 5)}" y="${px(y - 2)}" width="18" height="${px(h + 4)}" class="hit"/><rect x="${px(x)}" y="${px(y)}" width="7" height="${px(h)}" rx="3.5" class="knob"/></g>`);
+    + `<rect x="${px(x - 5)}" y="${px(y - 2)}" width="18" height="${px(h + 4)}" class="hit"/><rect x="${px(x)}" y="${px(y)}" width="5" height="${px(h)}" rx="2.5" class="knob"/></g>`);
 }
 
 function removeButton(sheet, x, y, name, n) {
@@ -82,8 +83,8 @@ const gatheredHeight = (sequences) => extent(rowItems(sequences).map(({ row }) =
 
 function drawRows(sheet, data, sequences, { x, y, width, wide, ends }) {
   const all = rowItems(sequences), ys = along(y, all.map(({ row }) => row), ROW), high = gatheredHeight(sequences);
-  const rowWide = clamp(width * 0.16, 44, 72), block = clamp(width * 0.28, 84, 130), between = (width - 2 * rowWide - block - 40) / 2;
-  const weightsX = x + rowWide + 26 + Math.max(between, 14), outX = Math.min(weightsX + block + 26, x + width - rowWide);
+  const rowWide = clamp(width * 0.16, 44, 72), block = clamp(width * 0.28, 84, 130), letters = 20;
+  const between = clamp((width - 2 * rowWide - block - letters) / 2, 14, 64), weightsX = x + rowWide + letters + between, outX = weightsX + block + between;
   all.forEach(({ row, r, n, one }, i) => {
     const [top, h] = ys[i];
     for (const [part, at] of [["gathered", x], ["after", outX]]) {
@@ -97,7 +98,7 @@ function drawRows(sheet, data, sequences, { x, y, width, wide, ends }) {
     if (wide && ends[i]) curve(sheet, ends[i], [x - 5, top + h / 2]);
   });
   weightsBlock(sheet, data, { x: weightsX, y: y + high / 2, width: block, height: clamp(high + 40, 92, 150) });
-  sheet.line(x + rowWide + 20, y + high / 2, weightsX - 5, y + high / 2);
+  sheet.line(x + rowWide + letters + 2, y + high / 2, weightsX - 5, y + high / 2);
   sheet.line(weightsX + block + 5, y + high / 2, outX - 5, y + high / 2);
   for (const at of [x, outX]) sheet.text(at, y + high + 17, data.matrixSize, { look: "muted" });
   return Math.max(y + high + 17, y + high / 2 + clamp(high + 40, 92, 150) / 2);
@@ -110,8 +111,8 @@ function weightsBlock(sheet, data, { x, y, width, height }) {
 }
 
 function curve(sheet, [x1, y1], [x2, y2]) {
-  const reach = (x2 - x1) * 0.5;
-  sheet.add(`<path d="M${px(x1)} ${px(y1)}C${px(x1 + reach)} ${px(y1)} ${px(x2 - reach)} ${px(y2)} ${px(x2)} ${px(y2)}" class="link"/>`);
+  const bend = Math.max(x1, x2 - 150), reach = (x2 - bend) * 0.5;
+  sheet.add(`<path d="M${px(x1)} ${px(y1)}H${px(bend)}C${px(bend + reach)} ${px(y1)} ${px(x2 - reach)} ${px(y2)} ${px(x2)} ${px(y2)}" class="link"/>`);
 }
 
 // ---- dragging ---------------------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class Gathering {
     const place = root.appendChild(document.createElement("div"));
     this.picture = new Picture(place, "gathered");
     this.add = Object.assign(document.createElement("button"), { type: "button", textContent: "Add a sequence", className: "add" });
-    this.picture.bar.prepend(this.add);
+    root.append(this.add);
     this.add.onclick = () => this.change([...this.lengths, this.data.fresh]);
     const canvas = this.picture.canvas;
     canvas.addEventListener("pointerdown", (event) => this.grab(event));

@@ -1,13 +1,52 @@
+"""The Shapes page: one step of one block in cells, prefill beside decode. Reads top to bottom as the page does."""
+
 import streamlit as st
-from costmodel.shapes import Shape, layer_kinds
-from pages.parts import controls
-from pages.parts.components import top, Ink
-from pages.shapes import drawing, pictures
-s = controls.scenario()
-top(s, "Prefill sends ", Ink("six rows", "prefill", True), " through the block, decode sends ", Ink("one","decode",True), ". Each computes as many new keys and values as it has rows: 6 and 1.")
-layer=layer_kinds(s.model)[0][0]
-n = int(st.query_params.get("n", 6)); r=int(st.query_params.get("r", 1))
-a=Shape(layer, s.model.hidden, n, 0); b=Shape(layer, s.model.hidden, r, n-r)
-equal = "equal" in st.query_params
-drawing.step(key="k", data={"words": pictures.SENTENCE[:n] if n<=16 else [], "equal": equal, "alt":"alt", "panels":[{"title":"Prefill","note":f"{n} rows, {n} new keys and values", **pictures.sentence_panel(a)},
-  {"title":"Decode","note":f"{r} row, 1 new key and value, {n-r} cached", **pictures.sentence_panel(b)}]})
+
+from pages.parts import components, controls, state
+from pages.shapes import drawing, moves, scenes, words, words_batch, words_run
+
+numbers = moves.numbers(controls.scenario())
+equal = state.value("cells") == "equal"
+
+components.top(numbers.scenario, *words.headline(numbers))
+
+drawing.step(key="shapes_step", data=scenes.step(numbers, equal=equal))
+
+with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="shapes_controls"):
+    controls.slider("tokens", "Tokens of the sentence")
+    controls.slider("rows", "Rows of the second step")
+    moves.layers(numbers)
+    with st.container(width="content", gap=None):
+        controls.switch("cells", "Equal cells", off="true", on="equal")
+        controls.switch("count", "Count the caches", off="weights", on="attention")
+
+components.figures(words.figures(numbers))
+components.note(words.below_picture(numbers))
+components.derivation(words.arithmetic(numbers), key="shapes_arithmetic")
+
+components.section("What does a whole run cost?", words_run.intro(numbers))
+drawing.run(
+    key="shapes_run",
+    data=scenes.run(numbers, equal=equal, measure=state.value("run_measure")),
+    on_step_change=moves.step_moved,
+)
+with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="run_controls"):
+    controls.slider("run_prompt", "Tokens of the prompt")
+    controls.slider("run_tokens", "Tokens to generate")
+    controls.segments("run_measure", "Triangle of", {"rows": "rows", "flops": "FLOPs", "seconds": "time"})
+components.note(words_run.triangle(numbers))
+
+components.section("The rows gather, the squares do not", words_batch.gathered(numbers))
+drawing.gathered(key="shapes_gathered", data=scenes.gathered(numbers), on_lengths_change=moves.lengths_moved)
+
+components.section("A chunk of a prompt beside decodes", words_batch.mixed(numbers))
+drawing.gathered(key="shapes_mixed", data=scenes.mixed(numbers))
+with st.container(horizontal=True, gap="medium", key="mixed_controls"):
+    controls.slider("chunk", "Tokens of the chunk")
+    controls.slider("chunk_cached", "Tokens of its prompt that went before")
+
+components.section("Who reads whose keys?", words_batch.who_reads(numbers))
+if groups := scenes.head_groups(numbers):
+    drawing.heads(key="shapes_heads", data=groups)
+
+components.questions(words.questions(), key="shapes_question")

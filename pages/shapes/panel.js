@@ -31,7 +31,7 @@ function drawPanel(sheet, data, place, look) {
   const free = place.width - labels - gaps - lanesWide, closed = columns.filter((item) => item.gap).length;
   const cell = look.columnWidth ?? clamp((free - closed * GAP_WIDTH) / Math.max(columns.length - closed, 1), 1, LARGEST);
   const high = look.rowHeight ?? Math.max(cell, 9);
-  if (look.equal) lanes = laneWidths(data.lanes, budget, true, Math.min(cell, 24));
+  if (look.equal) lanes = laneWidths(data.lanes, budget, true, clamp(cell, 12, 24));
   const g = {
     sheet, data, place, look, rows, columns, cell, high, left, right, labels, lanes,
     at: look.at ?? ((line, place) => [line, place]), states: expand(data.storeStates), rowStates: expand(data.rowStates), key: (axis, i) => `${look.id}${axis}${i}`,
@@ -48,7 +48,7 @@ function drawPanel(sheet, data, place, look) {
 
 function layOut(g) {
   const { place, look, lanes, data, left, right } = g;
-  g.edgeHeight = data.edges.length ? clamp(look.equal ? Math.min(g.cell, 24) : lanes.of(data.edges[0].features), 4, 90) : 0;
+  g.edgeHeight = data.edges.length ? clamp(look.equal ? clamp(g.cell, 12, 24) : lanes.of(data.edges[0].features), 4, 90) : 0;
   g.bandHeight = Math.max(g.edgeHeight + 8, HEADER + 14);
   g.top = place.y + g.bandHeight;
   g.ys = along(g.top, g.rows, g.high);
@@ -82,8 +82,9 @@ function drawEdges(g) {
       });
     });
     sheet.text(place.x + labels - 8, n ? Math.max(y + height, g.bottom + 27) : y + height / 2 + 4, edge.name, { anchor: "end", look: "muted" });
-    const size = `${whole(data.new + data.cached)} × ${whole(edge.features)}`, note = sheet.small || !edge.each ? size : `${size}, ${edge.each}`;
-    if (!g.look.plain) sheet.text(g.squareX + g.squareWide + 10, n ? Math.max(y + height - 1, g.bottom + 31) : Math.min(y + 9, g.top - HEADER), note, { look: "muted" });
+    const size = `${whole(data.new + data.cached)} × ${whole(edge.features)}`, full = `${size}, ${edge.each}`, from = g.squareX + g.squareWide + 10;
+    const note = from + sheet.wide(full) > place.x + place.width ? size : full;
+    sheet.text(from, n ? Math.max(y + height - 1, g.bottom + 31) : Math.min(y + 9, g.top - HEADER), note, { look: "muted" });
   });
 }
 
@@ -130,7 +131,7 @@ function scoreSays(sheet, row, item, state) {
 function drawState(g) {
   const { sheet, data } = g, height = Math.max(g.bottom - g.top, 40), top = g.top;
   sheet.cell(g.squareX, top, g.squareWide, height, {
-    part: "state", state: "cached", phase: data.phase, inked: true, at: g.at(0, 0),
+    part: "state", state: "state", phase: data.phase, inked: true, at: g.at(0, 0),
     says: () => `state of fixed size, ${data.state}: read and written once a step, however long the sentence`,
   });
   sheet.text(g.squareX + g.squareWide / 2, top + height / 2 + 4, "state", { anchor: "middle", look: "ink" });
@@ -151,11 +152,15 @@ function drawLanes(g) {
       }, trip ? tripBody(g) : undefined);
       if (trip && state === "new" && !row.gap) sheet.line(x - 16, y + h / 2, x - 2, y + h / 2);
     });
-    const trips = plural(data.new, "trip"), label = lane.name === "MLP" && !g.look.plain ? `MLP, ${trips}` : lane.label;
-    sheet.text(x + w / 2, g.top - 7, label, { anchor: "middle", look: "muted" });
-    const close = lane.name === "outputs";           // the values' edge ends just left of it
-    if (!g.look.plain) sheet.text(close ? x - 3 : x + w / 2, g.bottom + 14, `${whole(data.new)} × ${whole(lane.features)}`, { anchor: close ? "start" : "middle", look: "muted" });
   }
+  const centre = (lane) => g.laneX.get(lane.name) + lanes.of(lane.features) / 2, rightOf = g.squareX + g.squareWide + 7;
+  const size = (lane) => `${whole(data.new)} × ${whole(lane.features)}`;
+  const named = (lane) => (lane.name === "MLP" ? `MLP, ${plural(data.new, "trip")}` : lane.label), end = g.place.x + g.place.width;
+  const row = (y, lanes_, text, ...room) => sheet.spread(y, lanes_.map((lane) => [text(lane), centre(lane), lane.label]), ...room);
+  row(g.top - 7, g.left, named, g.place.x, rightOf);
+  row(g.top - 7, g.right, named, rightOf, end);
+  const untold = [...row(g.bottom + 14, g.left, size, g.place.x, g.squareX - 5), ...row(g.bottom + 14, g.right, size, rightOf, end)];
+  g.untold = untold.map(([text, , name]) => `${name}: ${text}`);
 }
 
 // A trip goes from the stream into the wide matrix and back: a thin end, the width, a thin end.
@@ -180,10 +185,10 @@ function laneSays(sheet, data, lane, row, state) {
 
 function drawLabels(g) {
   const { sheet, place, labels, rows, columns } = g;
-  const step = Math.max(1, Math.ceil(13 / g.high));
+  const step = Math.max(1, Math.ceil(13 / g.high)), last = rows.length - 1;
   rows.forEach((row, r) => {
-    const [y, h] = g.ys[r], wanted = r % step === 0 ? r + step <= rows.length || r === rows.length - 1 : r === rows.length - 1;
-    if (row.gap ? h < 9 : !wanted) return;
+    const [y, h] = g.ys[r];
+    if (!row.gap && r !== last && (r % step || (last - r) * g.high < 13)) return;
     const look = g.rowStates[r] === "new" ? "ink" : "muted faint";
     sheet.text(place.x + labels - 8, y + h / 2 + 4, row.gap ? "⋮" : sheet.token(row.start), { anchor: "end", look });
   });
@@ -194,10 +199,10 @@ function drawLabels(g) {
     const text = item.gap ? "…" : g.cell >= 28 ? sheet.token(item.start) : whole(item.start + 1);
     sheet.text(x + w / 2, y, text, { anchor: "middle", look, size: 11 });
   }
-  g.end = g.columns.length ? y + 4 : g.edgeBottom;
-  const note = g.data.state ? `state ${g.data.state}` : squareNote(g.data);
-  if (note && !g.look.plain) sheet.text(g.squareX, g.end + 13, note, { look: "muted", size: 11 });
-  g.end += g.look.plain ? 0 : 18;
+  g.end = g.columns.length ? y + 4 : g.bottom + 20;
+  const notes = [g.data.state ? `state: ${g.data.state}` : squareNote(g.data), g.data.mlp && `MLP: ${g.data.mlp}`, g.untold.join(", ")].filter(Boolean);
+  notes.forEach((note) => { g.end += 15; sheet.text(g.squareX, g.end - 2, note, { look: "muted", size: 11 }); });
+  g.end += 3;
 }
 
 function squareNote({ squares, new: rows, cached }) {

@@ -10,21 +10,38 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from costmodel.model import Attention, Experts, LatentAttention, Layer, Recurrent
-from costmodel.shapes import Block, Gap, Gathered, Heads, Run, Shape, Shown, State, abbreviate, heads
+from costmodel.model import Experts, Layer
+from costmodel.shapes import Block, Gap, Heads, Run, Shape, Shown, State, abbreviate
 from pages.parts.format import count
 
 Json = dict[str, Any]
 
-SENTENCE = "The cache is what split it in two and each call after it is one row".split()
+_WORDS = (
+    "The",
+    "cache",
+    "is",
+    "what",
+    "split",
+    "it",
+    "in",
+    "two",
+    "and",
+    "each",
+    "call",
+    "after",
+    "it",
+    "is",
+    "one",
+    "row",
+)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 CELLS = 24  # rows and columns of a square at most: above, "first, ..., last"
-WIDE_CELLS = 240  # columns of a run, which has few rows, where the page is wide
-NARROW_CELLS = 24  # ... and on a phone
+WIDE_CELLS = 240  # columns of a decode in a run, where the page is wide: one row has room for more
+_CHUNK_ROWS = 9  # rows of a chunk beside decodes
+_STORES, _READERS, _HEAD_COLUMNS = 8, 6, 8  # of the picture of heads
 
 _LANES = {"queries": "q", "projections": "in", "outputs": "out", "MLP": "MLP"}
-_STORES = ("keys", "values", "latent")
 
 
 def states_text(states: Iterable[State]) -> str:
@@ -53,11 +70,17 @@ def positions(shown: Iterable[Shown]) -> list[list[int]]:
     return runs
 
 
+def sentence(tokens: int) -> list[str]:
+    """The words of a sentence of so many tokens; none where it is longer than what there is to say."""
+    return list(_WORDS[:tokens]) if tokens <= len(_WORDS) else []
+
+
 # ---- one step of one sequence ---------------------------------------------------------------------------------------
 
 
 def panel(shape: Shape, *, rows: Sequence[Shown], columns: Sequence[Shown]) -> Json:
     """One step as a panel: the lanes of rows, the edges of keys and values, the square between them."""
+    square = shape.block("scores")
     return {
         "phase": shape.phase,
         "new": shape.new,
@@ -66,7 +89,7 @@ def panel(shape: Shape, *, rows: Sequence[Shown], columns: Sequence[Shown]) -> J
         **cells(shape, rows=rows, columns=columns),
         "lanes": [_lane(block) for block in shape.blocks if block.kind == "rows"],
         "edges": [_edge(block) for block in shape.blocks if block.kind == "store"],
-        "squares": square.heads if (square := shape.block("scores")) else 0,
+        "squares": square.heads if square else 0,
         "state": _state_note(shape),
         "mlp": mlp_note(shape.layer),
     }
@@ -121,84 +144,49 @@ def mlp_note(layer: Layer) -> str:
     return f"{layer.mlp.top_k} of {layer.mlp.experts} experts{shared}"
 
 
-def layer_name(layer: Layer) -> str:
-    """A layer in a few words.
-
-    >>> layer_name(Layer(mixer=Attention(q_heads=8, kv_heads=2, head_dim=64, window=512)))
-    'window of 512'
-    """
-    mixer = layer.mixer
-    if isinstance(mixer, Attention):
-        borrowed = ", keys of an earlier layer" if mixer.shares_kv else ""
-        view = f"window of {mixer.window:,}" if mixer.window else f"chunks of {mixer.chunk:,}" if mixer.chunk else ""
-        return (view or "full attention") + borrowed
-    if isinstance(mixer, LatentAttention):
-        return "latent attention"
-    return f"{mixer.kind.replace('_', ' ')} state" if isinstance(mixer, Recurrent) else "MLP only"
-
-
 # ---- a run ----------------------------------------------------------------------------------------------------------
 
 
 def run_frames(run: Run, layer: Layer, hidden: int, columns: int) -> list[Json]:
-    """The cells of every step of a run, ``columns`` of the context at most."""
-    frames = []
-    for step in range(run.steps):
-        shape = run.shape(layer, hidden, step)
-        square = shape.new > 1
-        frames.append(cells(shape, rows=shape.rows(CELLS), columns=shape.columns(min(columns, CELLS) if square else columns)))
-    return frames
+    """The cells of every step of a run: a decode shows up to ``columns`` of its context, a square fewer."""
+    shapes = (run.shape(layer, hidden, step) for step in range(run.steps))
+    return [
+        cells(shape, rows=shape.rows(CELLS), columns=shape.columns(CELLS if shape.new > 1 else columns))
+        for shape in shapes
+    ]
 
 
 # ---- several sequences ----------------------------------------------------------------------------------------------
 
 
-def sequence(shape: Shape, name: str, note: str) -> Json:
+def one_of_many(shape: Shape, name: str, *, note: str, short: str) -> Json:
     """One sequence of a gathered step: its own store and its own square."""
-    few = 9 if shape.phase == "prefill" else CELLS
+    rows = shape.rows(CELLS if shape.phase == "decode" else _CHUNK_ROWS)
     return {
         "name": name,
         "note": note,
+        "short": short,
         "phase": shape.phase,
         "new": shape.new,
         "cached": shape.cached,
         "edges": [block.name for block in shape.blocks if block.kind == "store"],
-        **cells(shape, rows=shape.rows(few), columns=shape.columns(CELLS)),
+        **cells(shape, rows=rows, columns=shape.columns(CELLS)),
     }
-
-
-def gathered_rows(step: Gathered) -> list[Json]:
-    """Rows of the one matrix, in the order of the sequences, a gap where a sequence sends more than a few."""
-    return [
-        {"sequence": i, "phase": shape.phase, "rows": positions(shape.rows(9 if shape.phase == "prefill" else CELLS))}
-        for i, shape in enumerate(step.sequences)
-    ]
 
 
 # ---- heads ----------------------------------------------------------------------------------------------------------
 
 
-def head_groups(layer: Layer, shape: Shape) -> Json | None:
-    """Which query heads read which store; None where no token looks at another."""
-    found = heads(layer.mixer)
-    if found is None:
-        return None
-    columns = shape.columns(CELLS // 3)
+def head_groups(found: Heads, shape: Shape) -> Json:
+    """Which query heads read which store, over a few columns of the step's context."""
+    columns = shape.columns(_HEAD_COLUMNS)
     return {
-        "stores": positions(abbreviate(found.stores, 8)),
-        "readers": positions(abbreviate(found.each, 6)),
+        "stores": positions(abbreviate(found.stores, _STORES)),
+        "readers": positions(abbreviate(found.each, _READERS)),
         "each": found.each,
-        "queries": found.queries,
         "count": found.stores,
         "names": [block.name for block in shape.blocks if block.kind == "store"],
         "phase": shape.phase,
         "columns": positions(columns),
         "storeStates": states_text(shape.store_states(columns)),
     }
-
-
-def kind_of_heads(found: Heads) -> str:
-    """The usual name of a way to share stores."""
-    if found.each == 1:
-        return "multi-head attention"
-    return "multi-query attention" if found.stores == 1 else "grouped-query attention"

@@ -6,11 +6,14 @@ const CALM_STOPS = 12;          // jumps from end to end, where the reader's sys
 const CALM_MS = 500;
 const WIDE = 900;               // px of page from which the bill stands beside the triangle
 
+const PLAY = "M4 2v12l9-6z", PAUSE = "M3 2h4v12H3zM9 2h4v12H9z";
+const icon = (path) => `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${path}"/></svg>`;
+
 const RUN_MARKUP = `
 <div class="transport">
-  <button type="button" class="first" aria-label="To the prefill" title="To the prefill">⏮︎</button>
-  <button type="button" class="play" aria-label="Play" title="Play">▶︎</button>
-  <button type="button" class="next" aria-label="One step on" title="One step on">⏭︎</button>
+  <button type="button" class="first" aria-label="To the prefill" title="To the prefill">${icon("M3 2h2v12H3zM14 2v12L6 8z")}</button>
+  <button type="button" class="play" aria-label="Play" title="Play">${icon(PLAY)}</button>
+  <button type="button" class="next" aria-label="One step on" title="One step on">${icon("M2 2v12l8-6zM11 2h2v12h-2z")}</button>
   <input type="range" min="0" step="1" aria-label="Step of the run">
   <output class="caption" aria-live="off"></output>
 </div>
@@ -22,15 +25,25 @@ const RUN_MARKUP = `
 function drawRun(data, step, width) {
   const sheet = new Sheet(width, []), wide = width >= 560, frames = wide ? data.wide : data.narrow;
   const one = { ...data.panel, ...frames[step], ...data.steps[step] };
-  const share = wide ? 0.2 : 0.26, labels = 44, lanes = width * share;
+  const share = wide ? 0.13 : 0.24, labels = 44, lanes = width * share;
   const most = items(frames.at(-1).columns), closed = most.filter((item) => item.gap).length;
   const free = width - labels - lanes - 66 - closed * GAP_WIDTH;
-  const first = items(frames[0].rows), rowHeight = clamp(170 / first.length, 6, 16);
+  const first = items(frames[0].rows), rowHeight = clamp(130 / first.length, 5, 14);
   const columnWidth = Math.min(free / (most.length - closed), 16);
-  const g = drawPanel(sheet, one, { x: 0, y: 0, width }, { id: "r", share, labels, columnWidth, rowHeight, equal: data.equal, plain: false });
+  const g = drawPanel(sheet, one, { x: 0, y: 0, width }, { id: "r", share, labels, columnWidth, rowHeight, equal: data.equal });
   const height = g.top + extent(first, rowHeight) + g.edgeHeight + 46;
+  ruler(g, closed ? 0 : most.length * columnWidth, most.at(-1)?.stop);
   if (step > 0 && extent(first, rowHeight) > 60) ghost(g, first, rowHeight);
   return { sheet, height: Math.max(height, g.end), alt: caption(data, step) };
+}
+
+// How far the context will reach when the run ends, where the columns are to one scale.
+function ruler(g, wide, tokens) {
+  if (!wide || !g.columns.length || g.columns.length === tokens) return;
+  const y = g.edgeBottom + 7, end = g.squareX + wide;
+  g.sheet.line(g.squareX + g.squareWide + 14, y, end, y, "ghost");
+  g.sheet.line(end, y - 4, end, y + 4, "ghost");
+  g.sheet.text(end, y + 15, `${whole(tokens)} when the run ends`, { anchor: "end", look: "muted", size: 11 });
 }
 
 // Where the prefill's rows were, so that the eye keeps what has collapsed.
@@ -42,8 +55,9 @@ function ghost(g, first, rowHeight) {
 }
 
 function caption(data, step) {
-  const { phase, new: rows, cached } = data.steps[step], kept = data.panel.writes ? `, ${plural(rows, "new key")} and value${rows === 1 ? "" : "s"}` : "";
-  return `Step ${whole(step)} of ${whole(data.steps.length - 1)}, ${phase}: ${plural(rows, "row")}${kept}, ${whole(cached)} cached.`;
+  const { phase, new: rows, cached } = data.steps[step], { one, many } = data.kept;
+  const kept = many ? `, ${whole(rows)} new ${rows === 1 ? one : many}, ${whole(cached)} cached` : "";
+  return `Step ${whole(step)} of ${whole(data.steps.length - 1)}, ${phase}: ${plural(rows, "row")}${kept}.`;
 }
 
 // ---- the triangle ---------------------------------------------------------------------------------------------------------
@@ -56,9 +70,11 @@ function drawTriangle(data, step, width) {
   const top = Math.max(...without, ...kept), x = (i) => MARGIN.left + (i / steps) * inner[0], y = (v) => MARGIN.top + inner[1] * (1 - v / top);
   const area = (from, to) => `M${px(x(from))} ${px(y(0))}` + without.slice(from, to).map((v, i) => `V${px(y(v))}H${px(x(from + i + 1))}`).join("") + `V${px(y(0))}z`;
   sheet.add(`<path d="${area(0, steps)}" class="later"/><path d="${area(0, step + 1)}" class="saved"/>`);
-  sheet.add(`<path d="${without.map((v, i) => `${i ? "V" : `M${px(x(0))} `}${px(y(v))}H${px(x(i + 1))}`).join("")}" class="edge"/>`);
-  const bar = (i, v, phase) => { const h = Math.max(y(0) - y(v), 3); return `<rect x="${px(x(i))}" y="${px(y(0) - h)}" width="${px(Math.max(x(i + 1) - x(i), i ? 0 : 4))}" height="${px(h)}" class="${phase}"/>`; };
-  sheet.add(kept.map((v, i) => bar(i, v, i ? "decode" : "prefill")).reverse().join(""));
+  const stairs = steps <= 60 ? (v, i) => `V${px(y(v))}H${px(x(i + 1))}` : (v, i) => `L${px(x(i + 0.5))} ${px(y(v))}`;
+  sheet.add(`<path d="M${px(x(0))} ${px(y(without[0]))}${without.map(stairs).join("")}" class="edge"/>`);
+  const least = (v) => px(Math.min(y(v), y(0) - 3));       // a decode is thin, and must be seen
+  sheet.add(`<path d="M${px(x(1))} ${px(y(0))}${kept.slice(1).map((v, i) => `V${least(v)}H${px(x(i + 2))}`).join("")}V${px(y(0))}z" class="decode"/>`);
+  sheet.add(`<path d="M${px(x(0))} ${px(y(0))}V${least(kept[0])}H${px(Math.max(x(1), x(0) + 5))}V${px(y(0))}z" class="prefill inky"/>`);
   axes(sheet, { x, y, height, xTicks, yTicks, title });
   const at = (x(step) + x(step + 1)) / 2;
   sheet.line(at, MARGIN.top - 6, at, y(0) + 5, "cursor");
@@ -78,11 +94,14 @@ function axes(sheet, { x, y, height, xTicks, yTicks, title }) {
 }
 
 function triangleLabels(sheet, triangle, { x, y, width, steps }) {
-  const size = sheet.small ? 12 : 14, end = x(steps) - 8;
-  sheet.text(end, y(triangle.without.at(-1)) + (sheet.small ? 44 : 56), triangle.saved, { anchor: "end", look: "ink halo", size });
-  const first = Math.max(y(triangle.kept[0]) - 10, 44);
-  sheet.text(x(0) + 10, Math.min(first, y(triangle.without[0]) - 10), triangle.prefill, { look: "prefill-text halo", size, weight: 600 });
-  if (triangle.decode) sheet.text(x(steps * 0.42), y(triangle.kept.at(-1)) - 9, triangle.decode, { look: "decode-text halo", size, weight: 600 });
+  const size = sheet.small ? 12 : 14, { without, kept } = triangle, low = Math.max(...without);
+  const [end, rest] = [y(low), y(kept.at(-1))], between = rest - end > 34;
+  sheet.text(x(steps) - 8, between ? end + (rest - end) * 0.55 : end + 22, triangle.saved, { anchor: "end", look: "ink halo", size });
+  const reach = Math.min(Math.ceil(((sheet.wide(triangle.prefill, size) + 16) / (x(steps) - x(0))) * steps), steps - 1);
+  sheet.text(x(0) + 9, Math.max(y(Math.max(without[reach], kept[0])) - 8, MARGIN.top - 4), triangle.prefill, { look: "prefill-text halo", size, weight: 600 });
+  if (!triangle.decode) return;
+  const inside = y(0) - y(Math.max(...kept.slice(1))) > 60;
+  sheet.text(x(steps * 0.36), inside ? y(0) - 20 : Math.min(y(Math.max(...kept.slice(1))), y(0) - 3) - 8, triangle.decode, { look: inside ? "on-fill" : "decode-text halo", size, weight: 600 });
 }
 
 // ---- the bill -------------------------------------------------------------------------------------------------------------
@@ -145,13 +164,13 @@ class Player {
       this.show(this.step + by);
       if (this.step >= this.last) this.rest(this.last);
     }, every);
-    this.label("Pause", "⏸︎");
+    this.label("Pause", PAUSE);
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = null;
-    this.label("Play", "▶︎");
+    this.label("Play", PLAY);
   }
 
   // The hand lets go: the step goes back to the page, which keeps it in its address.
@@ -162,7 +181,7 @@ class Player {
   }
 
   label(words, sign) {
-    this.play.textContent = sign;
+    this.play.innerHTML = icon(sign);
     this.play.title = words;
     this.play.setAttribute("aria-label", words);
   }

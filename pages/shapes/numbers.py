@@ -1,0 +1,139 @@
+"""The numbers of the Shapes page: the shapes it draws and what they cost, each from the cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import costmodel as cm
+from costmodel.model import Layer
+from costmodel.shapes import Bill, Gathered, Run, Shape, bill, gather, layer_kinds
+from pages.parts.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """One scenario, and what the controls of the page say.
+
+    Attributes
+    ----------
+    tokens: tokens of the sentence. rows: those of them that the second step sends through, the others being cached.
+    kind: which kind of layer is drawn, where the model has several.
+    run: prompt and generated tokens of the run. step: the step of it that is shown.
+    lengths: cached tokens of each sequence of the gathered step.
+    chunk, chunk_cached: tokens of the prompt's chunk in the mixed step, and those of it that went before.
+    count: "weights" (the post's count) or "attention" (with the caches).
+    """
+
+    scenario: Scenario
+    tokens: int
+    rows: int
+    kind: int
+    run: Run
+    step: int
+    lengths: tuple[int, ...]
+    chunk: int
+    chunk_cached: int
+    count: str
+
+    # ---- what is drawn
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[Layer, int], ...]:
+        """Kinds of layers that look different, with how many of each."""
+        return layer_kinds(self.scenario.model)
+
+    @property
+    def layer(self) -> Layer:
+        return self.kinds[self.kind][0]
+
+    @property
+    def hidden(self) -> int:
+        return self.scenario.model.hidden
+
+    @cached_property
+    def prefill(self) -> Shape:
+        """The whole sentence at once."""
+        return Shape(self.layer, self.hidden, self.tokens)
+
+    @cached_property
+    def other(self) -> Shape:
+        """The last rows of the sentence over those that went before: a decode, or anything between."""
+        return Shape(self.layer, self.hidden, self.rows, self.tokens - self.rows)
+
+    @cached_property
+    def gathered(self) -> Gathered:
+        """One decode of each sequence."""
+        return gather(self.layer, self.hidden, [(1, length) for length in self.lengths])
+
+    @cached_property
+    def mixed(self) -> Gathered:
+        """The same, with a chunk of a prompt beside them."""
+        chunk = (self.chunk, self.chunk_cached)
+        return gather(self.layer, self.hidden, [chunk, *((1, length) for length in self.lengths)])
+
+    # ---- what it costs
+
+    @property
+    def counts_caches(self) -> bool:
+        return self.count == "attention"
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether the datasheet speaks: a bound, at the page's count. Fitted and measured rates count everything."""
+        return self.scenario.source == "datasheet"
+
+    def price(self, step: cm.Step) -> cm.Cost:
+        """Price of a step or a sweep by the source that speaks."""
+        return self.scenario.price(step, self.count if self.is_floor else None)
+
+    @cached_property
+    def prefill_cost(self) -> cm.Cost:
+        return self.price(cm.Step.prefill(self.tokens))
+
+    @cached_property
+    def other_cost(self) -> cm.Cost:
+        return self.price(cm.Step(new=self.other.new, cached=self.other.cached))
+
+    def store_bytes(self, shapes: Iterable[Shape]) -> float:
+        """Bytes of keys, values and states that these sequences move in one step, through all layers."""
+        chosen = list(shapes)
+        step = cm.Step(new=[s.new for s in chosen], cached=[s.cached for s in chosen])
+        return column(self.scenario.datasheet().price(step, "attention"), "kv_bytes")
+
+    def decode_bytes(self, lengths: Sequence[int]) -> list[float]:
+        """The same for a decode over each of these lengths alone."""
+        table = self.scenario.datasheet().price(cm.Step.decode(batch=1, context=lengths), "attention").operations
+        return [float(value) for value in table.groupby("point")["kv_bytes"].sum()]
+
+    @cached_property
+    def kept(self) -> Bill:
+        """The run with a cache."""
+        return _run_bills(self.scenario, self.run, self.count)[0]
+
+    @cached_property
+    def repeated(self) -> Bill:
+        """The run without one: every step takes the whole sequence."""
+        return _run_bills(self.scenario, self.run, self.count)[1]
+
+    @cached_property
+    def crossing(self) -> float | None:
+        """Tokens at which a step turns compute-bound, the caches left out."""
+        s = self.scenario
+        return cm.crossing(s.model, s.hardware, precision=s.precision, tensor_parallel=s.tensor_parallel)
+
+
+def column(cost: cm.Cost, name: str) -> float:
+    """Sum of one column of a cost's operations."""
+    return float(cost.operations[name].sum())
+
+
+@lru_cache(maxsize=32)
+def _run_bills(scenario: Scenario, run: Run, count: str) -> tuple[Bill, Bill]:
+    level = count if scenario.source == "datasheet" else None
+
+    def price(step: cm.Step) -> cm.Cost:
+        return scenario.price(step, level)
+
+    return bill(run.with_cache(), price), bill(run.without_cache(), price)

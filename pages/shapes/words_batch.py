@@ -1,0 +1,143 @@
+"""What the Shapes page says of several sequences in one step, and of the heads that share a store."""
+
+from __future__ import annotations
+
+import costmodel as cm
+from costmodel.model import LatentAttention, Recurrent
+from costmodel.shapes import Gathered, Heads, Shape, heads
+from pages.parts import format
+from pages.parts.components import Ink, Part
+from pages.shapes.numbers import Shapes, column
+from pages.shapes.words import many, number
+
+
+def _counted(value: int, one: str) -> str:
+    return f"{number(value)} {one}{'' if value == 1 else 's'}"
+
+
+def _weights(n: Shapes, gathered: Gathered) -> float:
+    return column(n.price(gathered.step), "weight_bytes")
+
+
+# ---- decodes together -----------------------------------------------------------------------------------------------
+
+
+def gathered(n: Shapes) -> list[Part]:
+    """The two halves of the block as the batch grows."""
+    batch = len(n.lengths)
+    stores = n.store_bytes(n.gathered.sequences)
+    return [
+        f"{_counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
+        Ink(format.gigabytes(_weights(n, n.gathered)), "memory"),
+        f", are read once and split {_counted(batch, 'way')}. The caches, ",
+        Ink(format.gigabytes(stores), "memory"),
+        f" through all layers at these lengths, are read {_counted(batch, 'time')} and split no ways. ",
+        "Drag the end of a store to make it longer.",
+    ]
+
+
+def gathered_alt(n: Shapes, step: Gathered) -> str:
+    """The picture of several sequences in words."""
+    each = "; ".join(f"{many(s.new, 'row')} over {format.count(s.cached)} cached" for s in step.sequences)
+    reading = f"one reading of {format.gigabytes(_weights(n, step))}"
+    return (
+        f"{many(len(step.sequences), 'sequence')} in one step: {each}. Their {many(step.rows, 'row')} are one matrix "
+        f"over {reading}; their squares and stores stay apart."
+    )
+
+
+def weights_say(n: Shapes, step: Gathered) -> str:
+    """What the block of weights says when it is pointed at."""
+    weights = _weights(n, step)
+    each = format.gigabytes(weights / step.rows)
+    return f"the weights: {format.gigabytes(weights)} read once for {many(step.rows, 'row')}, {each} a row"
+
+
+def rows_note(n: Shapes, step: Gathered) -> str:
+    """What stands below the one matrix."""
+    return f"one reading of {format.gigabytes(_weights(n, step))} for {_counted(step.rows, 'row')}"
+
+
+def stores_note(n: Shapes, step: Gathered) -> str:
+    """What stands below the stores."""
+    moved, count = format.gigabytes(n.store_bytes(step.sequences)), len(step.sequences)
+    if not step.cells("keys") and not step.cells("latent"):
+        return f"{_counted(count, 'state')}, each read and written by its own sequence: {moved} through all layers"
+    return f"{_counted(count, 'store')}, each read by its own rows: {moved} through all layers"
+
+
+def sequence_note(shape: Shape, moved: float) -> str:
+    """What one sequence brings to the step, and the bytes of its store that this moves."""
+    return f"{format.count(shape.new)} new, {format.count(shape.cached)} cached, {format.gigabytes(moved)}"
+
+
+# ---- a chunk beside them --------------------------------------------------------------------------------------------
+
+
+def mixed(n: Shapes) -> list[Part]:
+    """What a step of both kinds costs, against a step for each."""
+    chunk = cm.Step.prefill(n.chunk, cached=n.chunk_cached)
+    together, first, second = (format.seconds(n.price(step).seconds) for step in (n.mixed.step, chunk, n.gathered.step))
+    return [
+        "A chunk of ",
+        Ink(f"{many(n.chunk, 'token')} of a prompt", "prefill"),
+        " and ",
+        Ink(many(len(n.lengths), "decode"), "decode"),
+        f" are a step of {format.count(n.mixed.rows)} rows: ",
+        f"{'at least' if n.is_floor else 'about'} {together}, against ",
+        Ink(first, "prefill"),
+        " for the chunk and ",
+        Ink(second, "decode"),
+        " for the decodes in a step each.",
+        _rides_along(n),
+    ]
+
+
+def _rides_along(n: Shapes) -> str:
+    if n.crossing is None or not n.is_floor:
+        return ""
+    rows = format.count(n.crossing)
+    return f" Up to {rows} rows the weights take longer than the arithmetic, and the chunk rides along."
+
+
+# ---- heads ----------------------------------------------------------------------------------------------------------
+
+
+def who_reads(n: Shapes) -> str:
+    """Who reads whose keys, and what sharing saves."""
+    mixer, found = n.layer.mixer, heads(n.layer.mixer)
+    if isinstance(mixer, Recurrent):
+        state = format.gigabytes(mixer.state_bytes)
+        where = "in this layer, read and written at each step"
+        return f"No token looks at another here: a sequence has a state of {state} {where}."
+    if mixer is None or found is None:
+        return "No token looks at another in this layer."
+    values = format.count(mixer.kv_values_per_token)
+    if isinstance(mixer, LatentAttention):
+        apart = format.count(mixer.heads * (mixer.nope_dim + mixer.rope_dim + mixer.v_dim))
+        return (
+            f"All {format.count(found.queries)} query heads read one latent store: a token leaves {values} values in "
+            f"this layer, once for all heads. A key and a value for each head would be {apart}."
+        )
+    groups = f"{many(found.queries, 'query head')} over {many(found.stores, 'KV head')}"
+    if not mixer.kv_values_per_token:
+        return f"{groups} of an earlier layer: this one keeps nothing."
+    return f"{groups}: {_sharing(found)}. A token leaves {values} values in this layer."
+
+
+def _sharing(found: Heads) -> str:
+    if found.each == 1:
+        return "each has keys and values of its own"
+    each = number(found.each)
+    return f"{each} read one store, so the cache is {each} times smaller than with a store for each"
+
+
+def heads_alt(n: Shapes) -> str:
+    """The picture of the heads in words."""
+    found = heads(n.layer.mixer)
+    if found is None:
+        return ""
+    groups = many(found.stores, "group")
+    return (
+        f"{many(found.queries, 'query head')} in {groups} of {format.count(found.each)}, each group reading one store."
+    )

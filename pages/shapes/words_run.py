@@ -1,0 +1,66 @@
+"""What the Shapes page says of a run: one prefill, its decodes, and the triangle that the cache saves."""
+
+from __future__ import annotations
+
+from pages.parts import format
+from pages.parts.components import Ink, Part
+from pages.shapes.numbers import Shapes
+from pages.shapes.words import many
+
+_SAME = 1.1  # a run that is no more than a tenth slower hardly knows the difference
+
+
+def intro(n: Shapes) -> list[Part]:
+    """The question of the run, and its answer in numbers."""
+    total = n.kept.total("seconds")
+    share = n.kept.prefill("seconds") / total
+    takes = "cannot take less than" if n.is_floor else "takes about"
+    return [
+        "Prefill happens once, decode once for each further token. A prompt of ",
+        f"{format.count(n.run.prompt)} and {many(n.run.generate, 'token')} generated from it are ",
+        Ink("one prefill", "prefill"),
+        " and ",
+        Ink(many(n.run.decodes, "decode"), "decode"),
+        f", and {takes} {format.seconds(total)}: ",
+        Ink(format.percent(share), "prefill"),
+        " of it for the prefill, ",
+        Ink(format.percent(1 - share), "decode"),
+        " for the decodes.",
+    ]
+
+
+def triangle(n: Shapes) -> list[Part]:
+    """What the cache saves, in rows, in arithmetic, and in time, which is another matter."""
+    kept, repeated = n.kept, n.repeated
+    rows = f"{format.count(repeated.total('rows'))} rows instead of {format.count(kept.total('rows'))}, "
+    times = format.significant(repeated.total("flops") / kept.total("flops"))
+    slower = repeated.total("seconds") / kept.total("seconds")
+    return [
+        f"Without a cache every step runs the whole sequence from the beginning: {rows}",
+        Ink(f"{times} times the arithmetic", "compute"),
+        f", and {format.seconds(repeated.total('seconds'))} instead of {format.seconds(kept.total('seconds'))}.",
+        _weights_wait(n) if n.is_floor and slower < _SAME else "",
+    ]
+
+
+def _weights_wait(n: Shapes) -> str:
+    if n.crossing is None:
+        return " The floor hardly knows: every step waits for the weights, whatever it does with them."
+    tokens = format.count(n.crossing)
+    return f" The floor hardly knows: below {tokens} tokens a step waits for the weights, whatever it does with them."
+
+
+def triangle_alt(n: Shapes) -> str:
+    """The chart of the run in words."""
+    prompt, without, kept = (format.count(v) for v in (n.run.prompt, n.repeated.total("rows"), n.kept.total("rows")))
+    return (
+        f"Rows in each of {many(n.run.steps, 'step')}. Without a cache they grow from {prompt} to "
+        f"{format.count(n.run.context)}, {without} in all; with it the prefill has {prompt} and each of "
+        f"{many(n.run.decodes, 'decode')} one, {kept} in all."
+    )
+
+
+def split_alt(n: Shapes) -> str:
+    """The bar below the bill in words."""
+    share = n.kept.prefill("seconds") / n.kept.total("seconds")
+    return f"Of the time of the whole run, {format.percent(share)} is the prefill."
