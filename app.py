@@ -8,5 +8,6 @@ st.set_page_config(page_title="Stepcost", page_icon="assets/icon.svg", layout="w
 shell.run(
     [
         st.Page("pages/roofline/page.py", title="Roofline", url_path="roofline", default=True),
+        st.Page("pages/shapes/page.py", title="Shapes", url_path="shapes"),
     ]
 )
