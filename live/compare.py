@@ -62,9 +62,25 @@ def steps(profile: Profile, model: Model) -> pd.DataFrame:
     """
     subject = next((s for s in profile.subjects if s.id == model.id), None)
     measured = [p for p in profile.points if p.probe in ("block", "whole") and p.model == model.id]
-    if subject is None or not measured:
-        return pd.DataFrame()
-    return pd.DataFrame([_step(profile, model, subject, point) for point in measured])
+    rows = [_step(profile, model, subject, point) for point in measured] if subject else []
+    return pd.DataFrame(rows, columns=list(_STEP_COLUMNS))
+
+
+_STEP_COLUMNS = (
+    "phase",
+    "kind",
+    "mode",
+    "batch",
+    "new",
+    "cached",
+    "tokens",
+    "measured",
+    "low",
+    "high",
+    "predicted",
+    "floor",
+    "ratio",
+)
 
 
 def _step(profile: Profile, model: Model, subject: Subject, point: Point) -> dict[str, Any]:

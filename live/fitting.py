@@ -54,10 +54,19 @@ def fits_of(points: Sequence[Point], hw: Hardware, form: Form) -> dict[Key, Fit]
         if PROBES[point.probe].target is not None:
             groups.setdefault((point.mode, point.probe, point.dtype), []).append(point)
     return {
-        (mode, operation, format_key(dtype)): _fit(group, hw, form)
+        (mode, operation, fit_key(operation, dtype)): _fit(group, hw, form)
         for (mode, operation, dtype), group in groups.items()
         if len(group) >= _FEWEST and dtype in hw.peak
     }
+
+
+def fit_key(probe: str, dtype: str) -> str:
+    """The format under which ``Rates`` looks for the fit to a probe's points in ``dtype``.
+
+    >>> fit_key("matmul", "fp32"), fit_key("matmul", "fp16"), fit_key("elementwise", "fp32")
+    ('fp32', 'bf16', 'bf16')
+    """
+    return format_key(dtype) if _target(probe).by_format else "bf16"
 
 
 def rates_of(fits: Mapping[Key, Fit], mode: Mode, hw: Hardware, form: Form) -> Rates:
@@ -137,7 +146,7 @@ def _tidy(numbers: Mapping[str, float]) -> dict[str, float]:
 
 def _rates(numbers: Mapping[str, float], point: Point, hw: Hardware, form: Form) -> Rates:
     values = {name: float(value) for name, value in numbers.items()}
-    return Rates(hw, {(point.probe, format_key(point.dtype)): Fit(**values)}, form, "live")  # type: ignore[arg-type]
+    return Rates(hw, {(point.probe, fit_key(point.probe, point.dtype)): Fit(**values)}, form, "live")  # type: ignore[arg-type]
 
 
 def _target(probe: str) -> Target:

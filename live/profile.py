@@ -17,11 +17,11 @@ import numpy as np
 
 from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware, hardware
-from costmodel.rates import NUMBERS, Fit, Form, Rates, format_key
+from costmodel.rates import NUMBERS, Fit, Form, Rates
 from live import untrusted
 from live.checks import impossible
 from live.device import WIDE, Device
-from live.fitting import Key, fits_of, form_of, predicted, rates_of
+from live.fitting import Key, fit_key, fits_of, form_of, predicted, rates_of
 from live.matching import Match, named
 from live.points import MODES, Mode, Point
 from live.probes import PROBES
@@ -74,8 +74,7 @@ class Profile:
         if self.dtype not in WIDE:
             raise ConfigError("dtype", self.dtype, f"one of {', '.join(WIDE)}")
         for point in self.points:
-            if point.probe not in PROBES:
-                raise ConfigError("point.probe", point.probe, f"one of {', '.join(PROBES)}")
+            _check_shape(point)
         if not self.points or not self.subjects:
             raise ConfigError("points", "none", "at least one measured point of one model")
         _ = self.taken
@@ -309,6 +308,23 @@ _KEYS = (
 # ---- inside ----------------------------------------------------------------------------------------------------
 
 
+def _check_shape(point: Point) -> None:
+    """Check that a point is of a probe that exists, with the sizes that it has.
+
+    Raises
+    ------
+    ConfigError: when it is not.
+    """
+    probe = PROBES.get(point.probe)
+    if probe is None:
+        raise ConfigError("point.probe", point.probe, f"one of {', '.join(PROBES)}")
+    if set(point.shape) != set(probe.sizes):
+        raise ConfigError(f"{point.probe}.shape", ", ".join(point.shape), ", ".join(probe.sizes))
+    for name, value in point.shape.items():
+        if value < 1 and name != "cached":
+            raise ConfigError(f"{point.probe}.{name}", value, "1 or more")
+
+
 def _as_measured(device: Device, points: tuple[Point, ...]) -> Hardware:
     """A device without a datasheet, described by the best that was measured on it."""
     bandwidth = max((point.bytes_rate for point in points if point.probe in _BANDWIDTH_PROBES), default=math.nan)
@@ -360,18 +376,15 @@ def _believable(profile: Profile, fits: Mapping[Key, Fit]) -> Mapping[Key, Fit]:
     ------
     ConfigError: when one does not.
     """
-    for mode in {mode for mode, *_ in fits}:
-        rates = rates_of(fits, mode, profile.hardware, profile.form)
-        for _, operation, _ in (key for key in fits if key[0] == mode):
-            points = [p for p in profile.points if p.probe == operation and p.mode == mode and p.dtype == profile.dtype]
-            if not points:
-                raise ConfigError("fits", f"a fit of {operation} without a point", "fits of what was measured")
-            error = np.abs(predicted(points, rates) / np.array([point.seconds for point in points]) - 1)
-            stated = fits[mode, operation, format_key(profile.dtype)].median or 0.0
-            if float(np.median(error)) > stated + _DOUBTFUL:
-                raise ConfigError(
-                    "fits", f"a fit of {operation} that its points do not bear out", "one that was fitted to them"
-                )
+    for (mode, operation, name), fit in fits.items():
+        points = [p for p in profile.points if (p.probe, p.mode, p.dtype) == (operation, mode, profile.dtype)]
+        if not points or name != fit_key(operation, profile.dtype):
+            raise ConfigError("fits", f"a fit of {operation} in {name} without a point", "fits of what was measured")
+        rates = Rates(profile.hardware, {(operation, name): fit}, profile.form, "live")
+        error = np.abs(predicted(points, rates) / np.array([point.seconds for point in points]) - 1)
+        if float(np.median(error)) > (fit.median or 0.0) + _DOUBTFUL:
+            found = f"a fit of {operation} that its points do not bear out"
+            raise ConfigError("fits", found, "one that was fitted to them")
     return fits
 
 

@@ -19,7 +19,7 @@ from live.probes.matmul import case as matmul_case
 Emit = Callable[[dict[str, Any]], None]
 
 _SHORTEST_BUDGET, _LONGEST_BUDGET = 0.03, 2.0  # seconds for one time
-_OVERRUN = 3.0  # times the plan's seconds, after which what remains is left out
+_HURRY, _OVERRUN = 1.5, 6.0  # times the plan's seconds, after which few repeats must do, and what remains is left out
 _BEAT = 0.5  # seconds between signs of life
 _MEMORY_SHARE = {"cpu": 0.5, "mps": 0.5}  # of what is free: the rest of the machine lives there too
 _USUAL_SHARE = 0.85
@@ -81,7 +81,7 @@ class Runner:
 
     def eager_and_graph(self, probe: Probe, case: Case, ready: Ready, budget: float) -> None:
         """Time the calls as the host launches them, and again as one captured graph where the backend has graphs."""
-        effort = Effort(budget=budget, half_width=self.task.plan.half_width, confidence=self.task.plan.confidence)
+        effort = self.effort(budget)
         self.record(case, "eager", time_calls(ready.calls, self.lab.backend.sample, effort, self.beat), ready.units)
         if not self.lab.backend.graphs or probe.name in _NO_GRAPH:
             return
@@ -148,6 +148,13 @@ class Runner:
         left = self.task.plan.seconds - (time.perf_counter() - self._started)
         modes = 2 if self.lab.backend.graphs else 1
         return min(_LONGEST_BUDGET, max(_SHORTEST_BUDGET, left / cases_left / modes))
+
+    def effort(self, budget: float) -> Effort:
+        """How much to spend on the next time: on a crowded machine a rough figure of everything beats a part of it."""
+        plan = self.task.plan
+        if time.perf_counter() - self._started < _HURRY * plan.seconds:
+            return Effort(budget=budget, half_width=plan.half_width, confidence=plan.confidence)
+        return Effort(budget=budget, half_width=plan.half_width, confidence=plan.confidence, fewest=3, patience=2.0)
 
     def progress(self, probe: Probe, case: Case, done: int, total: int) -> None:
         """Say what is measured next, and how long the rest should take."""

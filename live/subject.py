@@ -108,6 +108,13 @@ class Subject:
         tables = self.vocab * self.hidden * (1 if self.tied else 2)
         return tables + sum(block.count * block.params(self.hidden) for block in self.blocks)
 
+    @property
+    def block_params(self) -> int:
+        """Parameters in the matrices of one block; of the whole list of matrices where no block can be built."""
+        if self.blocks:
+            return self.blocks[0].params(self.hidden)
+        return sum(matrix.n * matrix.k for matrix in self.matmuls if not matrix.head)
+
     @classmethod
     def of(cls, model: Model) -> Subject:
         """Read off a model what can be measured of it."""

@@ -105,8 +105,10 @@ def _measure(request: Mapping[str, Any], emit: Emit) -> None:
         device = _as_used(device, settings)
         emit({"event": "device", "device": device.to_json()})
         emit({"event": "setting", "dtype": dtype, "software": _software(settings), "measured_at": _now()})
-        task = Task(Subject.from_json(request["subject"]), Plan.from_json(request["plan"]), dtype)
-        Runner(task, Lab(backend, device, dtype, cache_of(device)), emit).run()
+        task = Task(Subject.from_json(request["subject"]), Plan.from_json(request["plan"]), dtype, device.dtypes[0])
+        backend.expect(task.subject.block_params * task.width)
+        streamed = float(max(task.subject.params, task.subject.block_params) * task.width)
+        Runner(task, Lab(backend, device, dtype, cache_of(device), streamed), emit).run()
 
 
 _TASKS: Mapping[str, Callable[[Mapping[str, Any], Emit], None]] = MappingProxyType(

@@ -48,6 +48,9 @@ class Backend(ABC):
         """How busy and how fast the device is now; nothing where it cannot be read."""
         return Health()
 
+    def expect(self, streamed: float) -> None:  # noqa: B027  # for those whose caches hold code too
+        """Learn how many bytes a model reads between one use of an operation and the next: those of a block."""
+
     def release(self) -> None:  # noqa: B027  # for those that keep freed memory
         """Give memory that is no longer used back to the system."""
 

@@ -31,8 +31,9 @@ class Cpu(Backend):
     """The device called "cpu".
 
     A processor's caches hold code and everything else beside the weights, and a model's weights sweep them clean
-    between any two operations: a small one takes several times as long then as when it is repeated by itself. So before
-    each call, and outside its time, as much is read as the last-level cache holds.
+    between one use of an operation and the next: a small one takes several times as long then as when it is repeated
+    by itself. So before each call, and outside its time, as much is read as a block of the model has weights, or as the
+    last-level cache holds where that is less.
     """
 
     def __init__(self) -> None:
@@ -62,18 +63,23 @@ class Cpu(Backend):
             )
         ]
 
-    def prepare(self, device: Device, threads: int | None) -> dict[str, str]:
+    def prepare(self, device: Device, threads: int | None) -> dict[str, str]:  # noqa: ARG002  # there is one only
         """Make it current, with fp32 accumulation."""
         import torch
 
         torch.set_num_threads(threads or _threads(torch.get_num_threads()))
-        self._sweep = torch.zeros(int(min(device.cache or _SWEPT, _SWEPT)) // _FP32).sum
         torch.set_float32_matmul_precision("highest")
         return {
             "allocator": f"{platform.libc_ver()[0] or 'system'} malloc",
             "arithmetic": f"fp32 accumulation, oneDNN {'on' if torch.backends.mkldnn.enabled else 'off'}",
             "threads": str(torch.get_num_threads()),
         }
+
+    def expect(self, streamed: float) -> None:
+        """Sweep the caches with this much before each call."""
+        import torch
+
+        self._sweep = torch.zeros(int(min(_last_level_cache() or _SWEPT, _SWEPT, streamed)) // _FP32).sum
 
     def free_memory(self, device: Device) -> float:
         """Bytes that can be allocated now."""

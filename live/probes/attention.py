@@ -12,6 +12,9 @@ from live.probes.base import WIDTHS, Probe, Ready, Target, Task
 from live.subject import Block
 
 
+_HEADS = ("q_heads", "kv_heads", "head_dim")
+
+
 def _heads(task: Task) -> list[Block]:
     """The blocks of a model that differ in their attention."""
     return list({(b.q_heads, b.kv_heads, b.head_dim): b for b in reversed(task.subject.blocks)}.values())
@@ -85,6 +88,7 @@ def _prepare_prefill(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001
 DECODE = Probe(
     "attention_decode",
     "attention of a decode step",
+    ("batch", "kv_len", *_HEADS),
     _decode_cases,
     _prepare_decode,
     Target(
@@ -97,6 +101,7 @@ DECODE = Probe(
 PREFILL = Probe(
     "attention_prefill",
     "attention of a prompt",
+    ("batch", "seq_len", "cached", *_HEADS),
     _prefill_cases,
     _prepare_prefill,
     Target(

@@ -34,5 +34,5 @@ def _copy_cases(task: Task) -> list[Case]:  # noqa: ARG001  # the same for every
     return _cases("copy", 2)
 
 
-READ = Probe("read", "reading memory", _read_cases, _read)
-COPY = Probe("copy", "copying memory", _copy_cases, _copy)
+READ = Probe("read", "reading memory", ("bytes",), _read_cases, _read)
+COPY = Probe("copy", "copying memory", ("bytes",), _copy_cases, _copy)

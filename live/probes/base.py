@@ -23,11 +23,15 @@ Columns = Mapping[str, NDArray[np.float64]]
 
 
 class Task(NamedTuple):
-    """What to measure of a model: its shapes, in which format, and how thoroughly."""
+    """What to measure of a model: its shapes, in which format, and how thoroughly.
+
+    ``wide``: the device's own 16-bit format, which any model can be priced in, whatever it is measured in.
+    """
 
     subject: Subject
     plan: Plan
     dtype: str
+    wide: str = "bf16"
 
     @property
     def width(self) -> int:
@@ -50,10 +54,12 @@ class Target:
     ----------
     starts: the numbers of the ``Fit``, and where the search for them starts.
     seconds: prices rows of shapes with rates, in a format.
+    by_format: ``Rates`` keeps the fit by format; if not, all formats share one.
     """
 
     starts: Mapping[str, float]
     seconds: Callable[[Rates, Columns, str], Any]
+    by_format: bool = True
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Probe:
     ----------
     name: of its points; where a rate is fitted to them, of that operation of ``Rates``.
     title: for a progress line.
+    sizes: the numbers that make up a shape.
     cases: what it measures of a model; pure, so that the amount of work is known before any of it.
     prepare: sets one case up on a device.
     target: the rate fitted to its points, None where they are figures by themselves.
@@ -72,6 +79,7 @@ class Probe:
 
     name: str
     title: str
+    sizes: tuple[str, ...]
     cases: Callable[[Task], list[Case]]
     prepare: Callable[[Case, Lab, Task], Ready]
     target: Target | None = None

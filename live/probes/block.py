@@ -14,6 +14,9 @@ Sizes = tuple[int, int, int]
 """Sequences, new tokens of each, cached tokens of each."""
 
 
+_SIZES = ("batch", "new", "cached")
+
+
 def steps(task: Task) -> list[Sizes]:
     """The steps that a plan runs whole blocks through."""
     return [(batch, 1, context) for batch, context in task.plan.block_decode] + list(task.plan.block_prefill)
@@ -51,14 +54,14 @@ def _case(task: Task, probe: str, blocks: tuple[Block, ...], sizes: Sizes, head:
     )
 
 
-def _sizes(case: Case) -> Sizes:
+def _sizes_of(case: Case) -> Sizes:
     return int(case.shape["batch"]), int(case.shape["new"]), int(case.shape["cached"])
 
 
 def _prepare_block(case: Case, lab: Lab, task: Task) -> Ready:
     """Enough blocks one after the other, each with weights and a cache of its own, that all are cold as in a model."""
     block, hidden = task.subject.blocks[0], task.subject.hidden
-    step = Pass.of(lab, *_sizes(case), block.head_dim)
+    step = Pass.of(lab, *_sizes_of(case), block.head_dim)
     count = lab.copies(block.params(hidden) * WIDTHS[case.dtype], most=block.count)
     nets = lab.kept("blocks", lambda: [BlockNet.random(lab, block, hidden) for _ in range(count)])
     caches = [net.cache(step.batch, step.capacity) for net in nets]
@@ -76,11 +79,11 @@ def _prepare_block(case: Case, lab: Lab, task: Task) -> Ready:
 def _prepare_whole(case: Case, lab: Lab, task: Task) -> Ready:
     subject = task.subject
     net = lab.kept("whole", lambda: WholeNet.random(lab, subject))
-    step = Pass.of(lab, *_sizes(case), subject.blocks[0].head_dim)
+    step = Pass.of(lab, *_sizes_of(case), subject.blocks[0].head_dim)
     caches = [block.cache(step.batch, step.capacity) for block in net.blocks]
     ids = lab.torch.arange(step.tokens, device=lab.device.id) % subject.vocab
     return Ready([partial(net.forward, ids, caches, step)])
 
 
-BLOCK = Probe("block", "a whole block", _block_cases, _prepare_block)
-WHOLE = Probe("whole", "the whole model", _whole_cases, _prepare_whole)
+BLOCK = Probe("block", "a whole block", _SIZES, _block_cases, _prepare_block)
+WHOLE = Probe("whole", "the whole model", _SIZES, _whole_cases, _prepare_whole)

@@ -60,9 +60,14 @@ def _prepare_launch(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001 
 ELEMENTWISE = Probe(
     "elementwise",
     "the kernels between the multiplies",
+    ("kernels", "bytes", "tokens"),
     _cases,
     _prepare,
-    Target({"eb": 0.5, "overhead": 5e-6}, lambda rates, c, _: rates.elementwise(c["kernels"], c["bytes"])),
+    Target(
+        {"eb": 0.5, "overhead": 5e-6},
+        lambda rates, c, _: rates.elementwise(c["kernels"], c["bytes"]),
+        by_format=False,
+    ),
     cold=False,  # what was just made is still in a cache, as in a model
 )
-LAUNCH = Probe("launch", "launching", _launch_cases, _prepare_launch)
+LAUNCH = Probe("launch", "launching", ("kernels",), _launch_cases, _prepare_launch)

@@ -52,6 +52,7 @@ def _prepare(case: Case, lab: Lab, task: Task) -> Ready:
 EXPERTS = Probe(
     "moe",
     "routed experts",
+    ("tokens", "hidden", "width", "experts", "top_k", "matrices"),
     _cases,
     _prepare,
     Target(

@@ -8,6 +8,7 @@ from live.lab import Lab
 from live.points import Case
 from live.probes.base import WIDTHS, Probe, Ready, Target, Task
 
+_SIZES = ("m", "n", "k")
 _SQUARES = (1024, 2048, 4096, 8192)
 _MOST_LOGITS = 64  # rows that the LM head is measured at: it sees one a sequence
 
@@ -26,7 +27,11 @@ def case(m: int, n: int, k: int, dtype: str, probe: str = "matmul") -> Case:
 
 
 def _peak_cases(task: Task) -> list[Case]:
-    return [case(size, size, size, dtype, "peak") for dtype in dict.fromkeys((task.dtype, "fp32")) for size in _SQUARES]
+    return [
+        case(size, size, size, dtype, "peak")
+        for dtype in dict.fromkeys((task.dtype, task.wide, "fp32"))
+        for size in _SQUARES
+    ]
 
 
 def _cases(task: Task) -> list[Case]:
@@ -46,10 +51,11 @@ def _prepare(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the 
     return Ready([partial(linear, rows, weight) for weight in weights])
 
 
-PEAK = Probe("peak", "the largest matrix multiplies", _peak_cases, _prepare)
+PEAK = Probe("peak", "the largest matrix multiplies", _SIZES, _peak_cases, _prepare)
 MATMUL = Probe(
     "matmul",
     "matrix multiplies",
+    _SIZES,
     _cases,
     _prepare,
     Target(
