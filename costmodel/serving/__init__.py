@@ -9,6 +9,7 @@
 """
 
 from costmodel.serving.arrivals import at_once, closed_loop, constant, gamma, generate, poisson
+from costmodel.serving.chrome_trace import chrome_trace
 from costmodel.serving.disaggregated import PrefillPool
 from costmodel.serving.explain import Member, StepView
 from costmodel.serving.lengths import (
@@ -29,6 +30,7 @@ from costmodel.serving.policies.base import Policy
 from costmodel.serving.results import Run
 from costmodel.serving.simulate import simulate
 from costmodel.serving.summary import Slo
+from costmodel.serving.sweeps import saturation_rate, sweep_knob, sweep_rate
 from costmodel.serving.traces import read_trace
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "StepView",
     "Uniform",
     "at_once",
+    "chrome_trace",
     "closed_loop",
     "constant",
     "from_trace",
@@ -58,5 +61,8 @@ __all__ = [
     "policy",
     "poisson",
     "read_trace",
+    "saturation_rate",
     "simulate",
+    "sweep_knob",
+    "sweep_rate",
 ]
