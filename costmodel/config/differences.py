@@ -125,27 +125,27 @@ def windows(reading: Reading) -> str | None:
     if not clipped:
         return None
     mixer, layers = clipped[0][0], sum(count for _, count in clipped)
-    what = f"a window of {mixer.window:,}" if mixer.window else f"chunks of {mixer.chunk:,}"
-    context = model.max_context or _LONG
-    if (mixer.window or mixer.chunk or 0) >= context:
-        return f"The window of {mixer.window:,} tokens never acts: the longest context is {context:,} tokens."
-    full, real = model.kv_bytes_per_token * context, model.kv_bytes(context)
+    limit = mixer.window or mixer.chunk or 0
+    what, context = "a window" if mixer.window else "a chunk", model.max_context or _LONG
+    if limit >= context:
+        return f"That layers see {what} of {limit:,} tokens never acts: the longest context is {context:,} tokens."
+    full, real = model.kv_bytes_per_token * context / 1e9, model.kv_bytes(context) / 1e9
     return (
-        f"{layers} of {model.num_layers} layers see {what} tokens only: at {context:,} tokens a naive reading would "
-        f"give {full / 1e9:,.2f} GB of KV a sequence instead of {real / 1e9:,.2f} GB, {_times(full / real)}."
+        f"{layers} of {model.num_layers} layers see {what} of {limit:,} tokens only: at {context:,} tokens a naive "
+        f"reading would give {full:,.2f} GB of KV a sequence instead of {real:,.2f} GB, {_times(full / real)}."
     )
 
 
 def idle_window(reading: Reading) -> str | None:
     """A window that the config states and the model does not use."""
-    keys = reading.keys
-    window = keys.values.get("sliding_window")
-    if window is None or any(mixer.window for mixer, _ in reading.attentions) or not reading.attentions:
+    values, model = reading.keys.values, reading.model
+    if not _number(values, "sliding_window") or any(mixer.window for mixer, _ in reading.attentions):
         return None
-    naive = min(window, reading.model.max_context or window) if isinstance(window, int) else 0
+    window = values["sliding_window"]
+    kept = model.kv_bytes_per_token * min(window, model.max_context or window)
     return (
         f"sliding_window is {window:,} and not in use here: every layer sees everything. Clipping "
-        f"would keep {reading.model.kv_bytes_per_token * naive / 1e9:,.2f} GB of KV a sequence at most, too little."
+        f"would keep {kept / 1e9:,.2f} GB of KV a sequence at most, too little."
     )
 
 
@@ -274,7 +274,7 @@ def draft_layers(reading: Reading) -> str | None:
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     for name in names:
         count = reading.keys.values.get(name)
-        if isinstance(count, int) and count > 0:
+        if _number(reading.keys.values, name):
             return f"{count} further layer(s) for multi-token prediction ({name}) are left out."
     return None
 
@@ -326,4 +326,6 @@ def _billions(params: float) -> str:
 
 
 def _number(values: Mapping[str, Any], name: str) -> bool:
-    return isinstance(values.get(name), int) and not isinstance(values.get(name), bool)
+    """Whether the config holds a whole number above 0 there."""
+    value = values.get(name)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

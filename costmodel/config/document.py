@@ -105,9 +105,7 @@ def _checked(values: object) -> dict[str, Any]:
     """Return ``values`` when it is an object within the bounds, without NaN."""
     if not isinstance(values, dict):
         raise ConfigError("config", values, "one JSON object, as in a config.json")
-    for count, (key, value, depth) in enumerate(_walk(values)):
-        if count >= _MAX_VALUES:
-            raise ConfigError("config", f"more than {_MAX_VALUES:,} values", "the few hundred of a config.json")
+    for key, value, depth in _walk(values):
         if depth > MAX_DEPTH:
             raise ConfigError(key, f"more than {MAX_DEPTH} levels of nesting", f"at most {MAX_DEPTH} levels")
         if isinstance(value, float) and math.isnan(value):
@@ -118,12 +116,14 @@ def _checked(values: object) -> dict[str, Any]:
 def _walk(values: dict[str, Any]) -> Iterator[tuple[str, object, int]]:
     """Yield every value with the nearest key above it and its depth, without recursion."""
     waiting: list[tuple[str, object, int]] = [("config", values, 1)]
+    count = 1
     while waiting:
         key, value, depth = waiting.pop()
         yield key, value, depth
-        if depth > MAX_DEPTH:
+        if not isinstance(value, (Mapping, list, tuple)):
             continue
-        if isinstance(value, Mapping):
-            waiting.extend((str(name), inner, depth + 1) for name, inner in value.items())
-        elif isinstance(value, (list, tuple)):
-            waiting.extend((key, inner, depth + 1) for inner in value)
+        count += len(value)
+        if count > _MAX_VALUES:
+            raise ConfigError(key, f"more than {_MAX_VALUES:,} values", "the few hundred of a config.json")
+        named = value.items() if isinstance(value, Mapping) else ((key, inner) for inner in value)
+        waiting.extend((str(name), inner, depth + 1) for name, inner in named)

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 from costmodel.errors import ConfigError
 
 _ATTENTION = ("self_attn", "attention", "attn", "self_attention", "mixer")
-_MLP = ("mlp", "feed_forward", "block_sparse_moe", "mixer", "ffn", "moe")
+_MLP = ("mlp", "feed_forward", "mixer", "ffn")
+_MOE = (*_MLP, "block_sparse_moe", "moe")
 
 
 def _under(parents: Sequence[str], *children: str) -> tuple[str, ...]:
     return tuple(f"{parent}.{child}" for parent in parents for child in children)
 
 
-_SHARED = tuple(f"{mlp}.{name}" for mlp in _MLP for name in ("shared_experts", "shared_expert", "shared_mlp"))
-_EXPERTS = tuple(f"{mlp}.experts.0" for mlp in _MLP)
+_SHARED = _under(_MOE, "shared_experts", "shared_expert")
+_EXPERTS = _under(_MOE, "experts.0")
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "qkv": _under(_ATTENTION, "q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv"),
@@ -37,9 +38,9 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     ),
     "down": (*_under(_MLP, "down_proj", "fc2", "fc_out", "c_proj", "dense_4h_to_h", "w2"), "fc2"),
     "experts": _under(_EXPERTS, "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"),
-    "shared_gate_up": _under(_SHARED, "gate_proj", "up_proj", "input_linear"),
-    "shared_down": _under(_SHARED, "down_proj", "output_linear"),
-    "router": _under(_MLP, "gate", "router", "router.layer", "shared_expert_gate"),
+    "shared_gate_up": (*_under(_SHARED, "gate_proj", "up_proj"), "shared_mlp.input_linear"),
+    "shared_down": (*_under(_SHARED, "down_proj"), "shared_mlp.output_linear"),
+    "router": _under(_MOE, "gate", "router", "router.layer", "shared_expert_gate"),
     "linear_in": ("linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "linear_attn.in_proj_z"),
     "linear_gates": ("linear_attn.in_proj_ba", "linear_attn.in_proj_b", "linear_attn.in_proj_a"),
     "linear_out": ("linear_attn.out_proj",),
@@ -54,7 +55,10 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 _CONTAINER = re.compile(r"^(?:.*[.*])?(?:layers|h|blocks|block)\.([^.]+)(?:\.|$)")
 _GLOB = re.compile(r"[*?\[]")
 _LONGEST_NAME = 300
-_MOST_GLOBS = 500
+_MOST_STARS = 12
+_MOST_NAMES = 50_000
+_MOST_GLOBS = 200
+_MOST_RANGES = 50
 _MOST_ALTERNATIVES = 64
 
 
@@ -66,55 +70,70 @@ class Skipped:
     patterns: names ("lm_head", "model.layers.0.self_attn"), globs ("*.self_attn*"), or patterns after "re:".
     """
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._everywhere: list[str] = []
-        self._numbered: dict[str, list[str]] = {}
-        globs = 0
-        for name in (glob for pattern in patterns for glob in _globs(pattern)):
-            if len(name) > _LONGEST_NAME:
-                raise ConfigError("quantization_config", name, f"module names of at most {_LONGEST_NAME} characters")
-            globs += bool(_GLOB.search(name))
-            layer = _CONTAINER.match(name)
-            if layer is None or not layer[1].strip("*"):
-                self._everywhere.append(name[layer.end() :] if layer else name)
+    def __init__(self, patterns: Sequence[str]) -> None:
+        if len(patterns) > _MOST_NAMES:
+            raise ConfigError("quantization_config", f"{len(patterns):,} names", f"at most {_MOST_NAMES:,}")
+        names = [_split(glob) for pattern in patterns for glob in _globs(pattern)]
+        _bounded_globs(names)
+        self._numbered: dict[str, frozenset[str]] = {}
+        self._everywhere: frozenset[str] = frozenset()
+        for layer, name in names:
+            if layer.strip("*"):
+                self._numbered[layer] = self._numbered.get(layer, frozenset()) | _roles(name)
             else:
-                self._numbered.setdefault(layer[1], []).append(name[layer.end() :])
-        if globs > _MOST_GLOBS:
-            raise ConfigError("quantization_config", f"{globs:,} patterns", f"at most {_MOST_GLOBS} that are not names")
-        self._ranges = [number for number in self._numbered if _GLOB.search(number)]
+                self._everywhere |= _roles(name)
+        self._ranges = [layer for layer in self._numbered if _GLOB.search(layer)]
 
     def roles(self, layer: int) -> frozenset[str]:
         """Return the roles that stay at full width in a layer."""
-        names = [*self._everywhere, *self._numbered.get(str(layer), ())]
-        for number in self._ranges:
-            if fnmatchcase(str(layer), number):
-                names += self._numbered[number]
-        return _roles(tuple(names))
+        number = str(layer)
+        roles = self._everywhere | self._numbered.get(number, frozenset())
+        for numbers in self._ranges:
+            if fnmatchcase(number, numbers):
+                roles |= self._numbered[numbers]
+        return roles
 
 
-@lru_cache(maxsize=256)
-def _roles(names: tuple[str, ...]) -> frozenset[str]:
-    """Roles of which any module has one of these names."""
-    plain = frozenset(name for name in names if not _GLOB.search(name))
-    globs = [name for name in dict.fromkeys(names) if _GLOB.search(name)]
-    return frozenset(
-        role
-        for role, modules in MODULES.items()
-        if any(not plain.isdisjoint(_stretches(module)) or _any_glob(module, globs) for module in modules)
-    )
+def _split(name: str) -> tuple[str, str]:
+    """A name as the number of its layer ("" or a glob for many) and what it says below that."""
+    layer = _CONTAINER.match(name)
+    return (layer[1], name[layer.end() :]) if layer else ("", name)
 
 
-def _any_glob(module: str, globs: Sequence[str]) -> bool:
+def _bounded_globs(names: Iterable[tuple[str, str]]) -> None:
+    """Keep the work of matching small, whatever a stranger wrote."""
+    globs = {name for _, name in names if _GLOB.search(name)}
+    ranges = {layer for layer, _ in names if layer.strip("*") and _GLOB.search(layer)}
+    if len(globs) > _MOST_GLOBS or len(ranges) > _MOST_RANGES:
+        raise ConfigError("quantization_config", f"{len(globs):,} patterns", f"at most {_MOST_GLOBS} that are no names")
+    for name in globs | ranges:
+        if len(name) > _LONGEST_NAME or name.count("*") > _MOST_STARS:
+            raise ConfigError("quantization_config", name, f"patterns of at most {_MOST_STARS} stars")
+
+
+@lru_cache(maxsize=4096)
+def _roles(name: str) -> frozenset[str]:
+    """Roles that a name or glob, below its layer, leaves out."""
+    if not _GLOB.search(name):
+        return _stretches().get(name, frozenset())
+    return frozenset(role for role, modules in MODULES.items() if any(_matches(module, name) for module in modules))
+
+
+def _matches(module: str, glob: str) -> bool:
     full = f"model.layers.0.{module}"
-    return any(fnmatchcase(name, glob) or fnmatchcase(name, f"{glob}.*") for glob in globs for name in (module, full))
+    return any(fnmatchcase(name, f"{glob}{more}") for name in (module, full) for more in ("", ".*"))
 
 
-@lru_cache(maxsize=1024)
-def _stretches(module: str) -> frozenset[str]:
-    """Every stretch of whole words of a name, and the empty name, which means the whole layer."""
-    words = module.split(".")
-    ends = range(len(words) + 1)
-    return frozenset(".".join(words[start:end]) for start in ends for end in ends if start <= end)
+@cache
+def _stretches() -> Mapping[str, frozenset[str]]:
+    """Every stretch of whole words of every module's name, and the empty one (a whole layer), with its roles."""
+    roles: dict[str, frozenset[str]] = {}
+    for role, module in ((role, module) for role, modules in MODULES.items() for module in modules):
+        words = module.split(".")
+        ends = range(len(words) + 1)
+        for stretch in (".".join(words[start:end]) for start in ends for end in ends if start <= end):
+            roles[stretch] = roles.get(stretch, frozenset()) | {role}
+    return roles
 
 
 # ---- patterns -----------------------------------------------------------------------------------------------

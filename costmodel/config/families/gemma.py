@@ -60,9 +60,14 @@ def per_layer_inputs(keys: Keys) -> tuple[Matrix, ...]:
     )
 
 
+def streams_of(keys: Keys) -> int:
+    """Residual streams side by side."""
+    return keys.whole("altup_num_inputs", 4, high=64)
+
+
 def altup(keys: Keys) -> tuple[Matrix, ...]:
     """Alternating updates (arXiv 2301.13310) and the low-rank residual of each layer."""
-    streams, rank, hidden = keys.whole("altup_num_inputs", 4), keys.whole("laurel_rank", 64), keys.hidden
+    streams, rank, hidden = streams_of(keys), keys.whole("laurel_rank", 64), keys.hidden
     return (
         Matrix("stream router", "altup_router", hidden, streams, "none"),
         Matrix("stream prediction", "altup_predict", streams, streams * streams, "none"),
@@ -98,7 +103,7 @@ def per_layer_table(keys: Keys) -> Surroundings:
 
 def gemma_3n_surroundings(keys: Keys) -> Surroundings:
     """The table, and the projections into and out of the further streams."""
-    table, streams = per_layer_table(keys), keys.whole("altup_num_inputs", 4)
+    table, streams = per_layer_table(keys), streams_of(keys)
     stream = Matrix("stream projection", "embedding_projection", keys.hidden, keys.hidden, "none")
     return replace(table, matrices=table.matrices + (stream,) * (2 * (streams - 1)))
 
