@@ -50,6 +50,9 @@ def _what_if_params(*, bound: bool = True) -> list[Spec]:
     return params
 
 
+_AT_REST = "&&".join(f"abs({name}_now-{chart.first('frame', name, 1)})<1e-6" for name in WHAT_IF)
+
+
 def _frame_params(height: int) -> list[Spec]:
     """Corners of the plot in decades, and pixels a decade."""
     corners = [
@@ -492,9 +495,9 @@ def _roofs() -> Spec:
     name = f"({PHONE}?datum.formats:{rate}+', '+datum.formats)"
     where = at("width-2", f"{_py('datum.rate')}+({PHONE}?datum.shift_phone:datum.shift)-6")
 
-    def named(weight: int, used: str) -> Spec:
-        return {"transform": [{"filter": used}], **label(name, "compute", where, align="'right'", weight=weight,
-                                                         size=f"({PHONE}?10:13)")}  # fmt: skip
+    def named(weight: int, used: str, show: str = "true") -> Spec:
+        text = label(name, "compute", where, align="'right'", weight=weight, size=f"({PHONE}?10:13)", show=show)
+        return {"transform": [{"filter": used}], **text}
 
     return {
         "data": {"name": "roofs"},
@@ -502,7 +505,7 @@ def _roofs() -> Spec:
         "layer": [
             {"transform": [{"filter": "!datum.used"}], "mark": {**rule, "strokeWidth": 1.2, "strokeDash": [5, 4]}, "encoding": place},
             {"transform": [{"filter": "datum.used"}], "mark": {**rule, "strokeWidth": 4}, "encoding": place},
-            named(400, "!datum.used"),
+            named(400, "!datum.used", _AT_REST),  # what hangs under the roof may be dragged across the names of lower ones
             named(600, "datum.used"),
         ],
     }  # fmt: skip

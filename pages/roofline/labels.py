@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 GLYPH = 0.53  # mean width of a letter in its size
+_OFF, _GAP = 10.0, 6.0  # px from a point to its text, and between texts
 _DRAGGED = 1.2041  # decades that a hand can move the roof's corner: four times the bandwidth, a quarter of the compute
 _SAME = 0.1  # decades of intensity within which points share a label
 
@@ -45,11 +46,13 @@ class Roof:
 
     Attributes
     ----------
-    ridge: decade of its corner. margin: decade from which names of other roofs stand at the right.
+    ridge: decade of its corner by the datasheet. now: decade of its corner under the sidebar's what-if.
+    margin: decade from which names of lower roofs stand at the right (while nothing is dragged).
     names: px below the flat part at which those names stand.
     """
 
     ridge: float
+    now: float
     margin: float = math.inf
     names: Sequence[float] = ()
 
@@ -73,7 +76,7 @@ def _on_a_name(place: Place, lane: int, sheet: Sheet, roof: Roof) -> bool:
     """Whether a label that reaches into the margin meets the name of a lower roof there."""
     if _span(place, sheet, leftward=False)[1] < roof.margin * sheet.across:
         return False
-    below = sheet.type + 8 + lane * sheet.line + (roof.ridge - min(place.decades, roof.ridge)) * sheet.up
+    below = sheet.type + 8 + lane * sheet.line + (roof.now - min(place.decades, roof.now)) * sheet.up
     return any(abs(below - name) < sheet.line for name in roof.names)
 
 
@@ -89,16 +92,17 @@ def _meet(a: Place, lane_a: int, b: Place, lane_b: int, picture: tuple[Sheet, fl
     low, high = sorted((min(a.decades, corner) - min(b.decades, corner)) * sheet.up for corner in corners)
     lower = (lane_b - lane_a if leftward else lane_a - lane_b) * sheet.line  # px that a hangs below b on a flat roof
     lower += (_pushed(b, sheet) - _pushed(a, sheet)) * sheet.up / sheet.across if leftward else 0
-    return lower - high < sheet.line and lower - low > -sheet.line
+    room = sheet.line + (_GAP / 2 if leftward else 0)
+    return lower - high < room and lower - low > -room
 
 
 def _pushed(place: Place, sheet: Sheet) -> float:
     """Px that the left edge pushes a leftward text to the right of its point."""
-    return max(0.0, -_span(place, sheet, leftward=True)[0])
+    return max(0.0, -_span(place, sheet, leftward=True)[0] - _GAP)
 
 
 def _span(place: Place, sheet: Sheet, leftward: bool) -> tuple[float, float]:  # noqa: FBT001  # the direction of the text
-    x, width = place.decades * sheet.across, len(place.text) * sheet.type * GLYPH + 16
+    x, width = place.decades * sheet.across, len(place.text) * sheet.type * GLYPH + _OFF + _GAP
     return (x - width, x) if leftward else (x, x + width)
 
 

@@ -335,7 +335,7 @@ class Roofline:
         steps = points[points["kind"] == "step"]
         used = float(self.roofs().query("used")["peak"].iloc[0])
         place = _emptiest(left * 3, used / self._base.bandwidth / 2, steps["flops"] / steps["bytes"])
-        text = "9.99 TB/s"  # as wide as what the browser writes
+        text = f"{format.byte_rate(self._base.bandwidth, 3)}0"  # as wide as whatever the browser may write
         return {**_point("slope", text, text, place, 1.0, used), "bandwidth": self._base.bandwidth, "text": text, "short": text}
 
     def _roof(self, sheet: labels.Sheet, page: Page, left: float) -> labels.Roof:
@@ -346,7 +346,8 @@ class Roofline:
             for peak, shift in zip(roofs["peak"], roofs[page.shift], strict=True)
         ]
         ridge = math.log10(used / self._base.bandwidth / left)
-        return labels.Roof(ridge, (page.width - page.margin) / sheet.across, below)
+        now = ridge + math.log10(self.scenario.compute_x / self.scenario.bandwidth_x)
+        return labels.Roof(ridge, now, (page.width - page.margin) / sheet.across, below)
 
     def _times(self) -> tuple[float, float]:
         """Shortest and longest time on the axis, the same under every what-if.
@@ -359,7 +360,7 @@ class Roofline:
         over = [(flat + _DRAGGED, 0.38 if self.estimates else 0.3)]
         if self.counts_caches:
             busiest = self._plain(cm.Step.decode(512, self.context)).seconds
-            over.append((math.log10(busiest), 0.24))
+            over.append((math.log10(busiest), 0.29))
         bottom, top = float(first) - 0.4, float(last) + 0.8
         for _ in range(30):  # each share of the height moves the other end; the shares sum to less than one
             height = top - bottom
