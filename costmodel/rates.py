@@ -549,7 +549,7 @@ def calibrated(hw: Hardware) -> Rates:
     """Rates fitted to published measurements, as shipped; see ``serve`` for whose they are.
 
     >>> from costmodel.hardware import hardware
-    >>> calibrated(hardware("h200-sxm")).source("matmul", "bf16").text[:69]
+    >>> calibrated(hardware("h200-sxm")).source("matmul", "bf16").text[:70]
     'matmul in bf16, measured on H100 SXM, the nearest relative of H200 SXM'
     """
     return serve(hw, _shipped())
@@ -633,7 +633,10 @@ def _sentence(rates: Rates, operation: str, key: str, served: str, fit: Fit) -> 
     if fit.rows:
         parts.append(f"fitted to {fit.rows:,} measurements")
     if fit.median is not None and fit.p90 is not None:
-        parts.append(f"median error {fit.median:.0%}, nine in ten within {fit.p90:.0%} on held-out shapes")
+        unseen = "GPUs" if fit.device == GENERAL else "shapes"
+        parts.append(
+            f"median error {fit.median:.0%}, nine in ten within {fit.p90:.0%}, on {unseen} it was not fitted to"
+        )
     return ", ".join(parts) + (f" ({fit.source})" if fit.source else "")
 
 

@@ -19,7 +19,8 @@ _ROUNDS = 80
 _NEARLY_EXACT = 0.01  # log error below which a row pulls no harder
 _STEP = 1e-4
 _LONGEST_STEP = 0.5
-_DAMPING = (1e-6, 1e-3, 1e4)  # least, first, and where to give up
+_DAMPING = (1e-6, 1e-3, 1e1)  # least, first, and where to give up
+_SETTLED = 1e-5  # gain of a step, as a share of the error, below which the search ends
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _descend(problem: Problem, start: Numbers) -> dict[str, float]:
         moved = np.clip(point + _step(problem, names, point, damping), low, high)
         error = problem.error(_named(names, moved))
         if error < best:
-            settled = best - error < 1e-7  # noqa: PLR2004
+            settled = best - error < _SETTLED * best
             best, point, damping = error, moved, max(damping / 3, least)
             if settled:
                 break

@@ -30,12 +30,13 @@ DECODE_LIKE = 256  # tokens: steps up to here are the decode regime, above it pr
 _BOUNDS = {
     "eb": (0.02, 1.0),
     "ef": (0.02, 1.0),
-    "overhead": (1e-10, 1e-3),
+    "overhead": (1e-6, 1e-3),  # no kernel starts faster, even from a CUDA graph
     "serial": (1e-14, 1e-6),
     "per_item": (1e-13, 1e-5),
     "ramp": (1e-10, 1e-2),
 }
-_NOTHING = 1.5  # a time within this factor of its lower bound is none
+_OPTIONAL = ("serial", "per_item", "ramp")
+_NOTHING = 1.5  # an optional time within this factor of its lower bound is none
 
 
 @dataclass(frozen=True)
@@ -207,17 +208,21 @@ def fit_groups(members: list[Group], near: Numbers | None = None) -> dict[str, f
 
 
 def _tidy(numbers: Numbers) -> dict[str, float]:
-    """Four significant digits, and nothing where a time came out at its lower bound."""
+    """Four significant digits, and nothing where an optional time came out at its lower bound."""
     rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
-    return {name: 0.0 if value < _NOTHING * _BOUNDS[name][0] else value for name, value in rounded.items()}
+    none = {name for name in _OPTIONAL if name in rounded and rounded[name] < _NOTHING * _BOUNDS[name][0]}
+    return {name: 0.0 if name in none else value for name, value in rounded.items()}
 
 
 def cross_validated(group: Group, near: Numbers) -> Array:
-    """Seconds of each row by a fit that has not seen its shape; the search starts ``near`` the fit to all."""
+    """Seconds of each row by a fit that has not seen its shape; the search starts ``near`` the fit to all.
+
+    A group of one shape only has none to learn from instead, and is predicted by the fit to all.
+    """
     folds, predicted = group.folds(), np.empty(len(group.table))
     for fold in np.unique(folds):
         held_out = folds == fold
-        numbers = fit_groups([group.part(~held_out)], near)
+        numbers = near if held_out.all() else fit_groups([group.part(~held_out)], near)
         predicted[held_out] = group.part(held_out).predictor()(numbers)
     return predicted
 

@@ -304,6 +304,12 @@ def test_source_says_whose_figures_they_are():
     assert "general fractions" in calibrated(TOY).source("moe", "bf16").text
 
 
+def test_source_of_a_fit_without_errors_says_what_it_knows():
+    assert toy("matmul").source("matmul", "bf16") == ("matmul in bf16, measured on Toy", None)
+    counted = Rates(TOY, {("moe", "bf16"): Fit(rows=12, source="a live run")})
+    assert counted.source("moe", "bf16").text == "moe in bf16, measured on Toy, fitted to 12 measurements (a live run)"
+
+
 def test_source_says_when_another_format_stands_in():
     text = calibrated(H100).source("matmul", "nf4").text
     assert text.startswith("matmul in int4@bf16, standing in for nf4@bf16")

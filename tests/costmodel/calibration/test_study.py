@@ -73,6 +73,12 @@ def test_general_of_a_single_gpu_holds_out_shapes():
     assert outcome.error.max() < 0.01
 
 
+def test_a_single_shape_is_predicted_by_its_own_fit():
+    group = matmuls("h100-sxm")
+    one = group.part((group.table.n == 4096).to_numpy() & (group.table.k == 4096).to_numpy())
+    assert own_outcome(one).error.max() < 0.05
+
+
 def test_regimes_weigh_the_same_whatever_their_rows():
     group = matmuls("h100-sxm")
     weight, regime = group.weights(), TASKS["matmul"].regimes(group.table)
