@@ -15,6 +15,7 @@ import costmodel as cm
 from costmodel.dtypes import DTYPES, KV_DTYPES
 from costmodel.hardware import GIB
 from costmodel.model import Attention, LatentAttention, Mixer, by_mixer
+from pages.parts.layers import kv_heads_on_gpu
 from pages.parts.scenario import Scenario
 
 Allocation = Literal["windowed", "full"]
@@ -220,11 +221,6 @@ class Memory:
         """The same with other formats."""
         asked = replace(self.scenario.precision, **formats)
         return replace(self, scenario=replace(self.scenario, precision=asked))
-
-
-def kv_heads_on_gpu(attention: Attention, gpus: int) -> int:
-    """KV heads that a GPU of a tensor-parallel group keeps: its share, and one at least."""
-    return max(1, attention.kv_heads // gpus)
 
 
 def _fit(m: Memory, weight_bytes: float | None = None) -> cm.Fit:

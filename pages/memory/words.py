@@ -9,10 +9,11 @@ import costmodel as cm
 from costmodel.dtypes import DTYPES
 from costmodel.hardware import GIB
 from costmodel.model import Attention, LatentAttention, Mixer
-from pages.memory.numbers import Memory, Part, kv_heads_on_gpu, latent
+from pages.memory.numbers import Memory, Part, latent
 from pages.parts.components import Column, Figure, Html, Ink, Line, Question, Table, share_bar
 from pages.parts.components import Part as Words
 from pages.parts.format import NBSP, count, gibibytes, gigabytes, parameters, percent, significant, tokens
+from pages.parts.layers import cached_values, mixer_name
 
 _EXACT = 1e-9
 _ANY = "any length"
@@ -234,26 +235,13 @@ def _token(m: Memory) -> list[Line]:
     lines: list[Line] = []
     for mixer, layers, each, _ in m.kept():
         expression = f"{layers} layer{'' if layers == 1 else 's'} × {_values(m, mixer)} × {size:g} bytes"
-        lines.append(Line(f"a token, {_where(mixer)}", expression, _bytes(layers * each), gap=not lines))
+        lines.append(Line(f"a token, {mixer_name(mixer)}", expression, _bytes(layers * each), gap=not lines))
     return lines
 
 
-def _where(mixer: Mixer) -> str:
-    if isinstance(mixer, LatentAttention):
-        return "MLA"
-    if isinstance(mixer, Attention) and (mixer.window or mixer.chunk):
-        return f"window of {count(mixer.window)}" if mixer.window else f"chunks of {count(mixer.chunk or 0)}"
-    return "full attention"
-
-
 def _values(m: Memory, mixer: Mixer) -> str:
-    if not isinstance(mixer, Attention):
-        assert isinstance(mixer, LatentAttention)  # noqa: S101  # a recurrent layer keeps nothing a token
-        return f"({mixer.kv_rank} of latent + {mixer.rope_dim} of rotary key)"
-    gpus = 1 if m.attention_parallel == "data" else m.gpus
-    heads = kv_heads_on_gpu(mixer, gpus)
-    shared = "" if gpus == 1 else f" (max(1, {mixer.kv_heads} ÷ {gpus}))"
-    return f"{heads} KV head{'' if heads == 1 else 's'}{shared} × ({mixer.head_dim} + {mixer.v_dim})"
+    assert isinstance(mixer, (Attention, LatentAttention))  # noqa: S101  # a recurrent layer keeps nothing a token
+    return cached_values(mixer, 1 if m.attention_parallel == "data" else m.gpus)
 
 
 def _sequence(m: Memory) -> list[Line]:
@@ -263,7 +251,7 @@ def _sequence(m: Memory) -> list[Line]:
         seen = mixer.kv_tokens(m.context) if m.allocation == "windowed" else m.context
         expression = f"{count(seen)} tokens in {blocks}: {count(kept)} × {_bytes(layers * each)}"
         lines.append(
-            Line(f"a cache, {_where(mixer)}", expression, str(gibibytes(kept * layers * each, 4)), gap=not lines)
+            Line(f"a cache, {mixer_name(mixer)}", expression, str(gibibytes(kept * layers * each, 4)), gap=not lines)
         )
     together = "the caches of its layers"
     if m.fit.state_bytes:

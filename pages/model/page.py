@@ -1,0 +1,34 @@
+"""The Model page: what was understood of a config, part by part, and what a naive reading would get wrong."""
+
+import streamlit as st
+
+from pages.model import charts, naive, own, words
+from pages.model.numbers import Understood
+from pages.parts import chart, components, controls, state
+
+scenario = controls.scenario().datasheet()
+numbers = Understood(scenario, state.value("context"))
+
+components.top(scenario, *words.headline(numbers), context="counted from the config; nothing measured")
+if words.left_out(numbers):
+    components.complaint(words.left_out(numbers))
+
+chart.draw(charts.stack_spec(len(numbers.lanes)), numbers.stack_data(), key="stack", alt=words.stack_alt(numbers))
+with st.container(width=420, key="model_context"):
+    controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")
+own.ask()
+
+components.figures(words.figures(numbers))
+components.note(words.read_from(numbers))
+
+components.section("How a naive reading would differ")
+naive.draw(words.naive(numbers))
+
+components.section("The layers", "Each kind of layer, counted from 1 at the input.")
+words.kinds_table(numbers).draw()
+
+components.section("What was understood", "Open any number to see where it comes from.")
+for item in words.understood(numbers):
+    components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
+
+components.questions(words.questions(), key="model_question")
