@@ -13,7 +13,6 @@ from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Questi
 from pages.parts.format import NBSP, Quantity, count, gigabytes, parameters, significant
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
-
 _FIGURES = 5
 
 
