@@ -567,30 +567,41 @@ def serve(hw: Hardware, sets: Sets) -> Rates:
 
 
 def _borrowed(own: Hardware, sets: Sets) -> dict[tuple[str, str], Fit]:
-    """The fits of the nearest relative, at the share of the peak that this device's power sustains."""
+    """The fits of the nearest relative, with the share of its own peak that this device should reach."""
     name = _relatives().get(own.id, "")
     return {
-        (operation, key): replace(fit, ef=fit.ef * sustained(own, hardware(name), key)) if "ef" in fit.numbers else fit
+        (operation, key): replace(fit, ef=borrowed_ef(fit.ef, own, hardware(name), key)) if "ef" in fit.numbers else fit
         for (operation, key), fit in sets.get(name, {}).items()
     }
 
 
-def sustained(own: Hardware, measured: Hardware, key: str) -> float:
-    """How much less of its peak a device sustains than a measured relative that has more power for each FLOP/s.
+def borrowed_ef(ef: float, own: Hardware, measured: Hardware, key: str) -> float:
+    """The fraction of its peak that a device reaches where a measured relative of the same architecture reaches ``ef``.
 
-    A card with less power lowers its clock, and dynamic power goes with the cube of the clock (voltage falls with it):
-    the cube root of the ratio of watts a FLOP/s, at most 1. Reasoned, not measured: an L4 has 72 W for 121 TFLOPS
-    where the L40S has 350 W for 362.
+    Two things make the fractions of relatives differ. A peak that was halved or capped on the same units (GeForce with
+    FP32 accumulation, L40, H20) is far below what those could do, so they reach nearly all of it: as much arithmetic a
+    unit as the relative, up to 0.95 of the peak, which is what fp8 matmuls reach on an H20 (fitted to 403 DeepGEMM
+    times, alibaba/InferSim@f2293da). And a card with less power for each FLOP/s lowers its clock, the cube of which
+    dynamic power goes with (voltage falls with it): reasoned, not measured.
 
-    >>> l4, l40, l40s = (hardware(name) for name in ("l4", "l40", "l40s"))
-    >>> round(sustained(l4, l40s, "bf16"), 2), sustained(l40, l40s, "bf16")
-    (0.85, 1.0)
+    >>> l4, l40s, rtx4090, h200, h100 = map(hardware, ("l4", "l40s", "rtx4090", "h200-sxm", "h100-sxm"))
+    >>> [round(borrowed_ef(0.63, own, l40s, "bf16"), 2) for own in (l4, rtx4090)], borrowed_ef(0.8, h200, h100, "bf16")
+    ([0.54, 0.95], 0.8)
     """
     unit = DTYPES[key.rpartition("@")[2]].unit or ""
     mine, theirs = own.peak.get(unit), measured.peak.get(unit)
-    if not (mine and theirs and own.tdp_watts and measured.tdp_watts):
-        return 1.0
-    return min(1.0, float(np.cbrt((own.tdp_watts / mine) / (measured.tdp_watts / theirs))))
+    if not mine or not theirs:
+        return ef
+    if own.units and measured.units:
+        rate = (mine / own.units) / (theirs / measured.units)
+        if rate < _CAPPED:
+            return max(ef, min(_CAP_REACHED, ef / rate))
+    if own.tdp_watts and measured.tdp_watts:
+        return ef * min(1.0, float(np.cbrt((own.tdp_watts / mine) / (measured.tdp_watts / theirs))))
+    return ef
+
+
+_CAPPED, _CAP_REACHED = 0.6, 0.95
 
 
 @cache

@@ -19,6 +19,7 @@ from costmodel.rates import (
     Fit,
     Rates,
     Source,
+    borrowed_ef,
     calibrated,
     format_key,
     nearest_formats,
@@ -331,6 +332,23 @@ def test_a_relative_with_less_power_sustains_less_of_its_peak():
     assert l4.fit("matmul", "bf16").eb == l40s.fit("matmul", "bf16").eb
     h200 = calibrated(hardware("h200-sxm"))
     assert h200.fit("matmul", "bf16") == calibrated(H100).fit("matmul", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("capped", "relative"), [("rtx4090", "l40s"), ("rtx5090", "rtxpro6000bw"), ("h20", "h100-sxm")]
+)
+def test_a_capped_peak_is_nearly_reached_and_never_more_than_the_units_could(capped, relative):
+    own, theirs = hardware(capped), hardware(relative)
+    reached = calibrated(own).fit("matmul", "bf16").ef
+    assert 0.9 < reached <= 0.95
+    rate_of_a_unit = reached * own.peak["bf16"] / own.units
+    assert rate_of_a_unit <= calibrated(theirs).fit("matmul", "bf16").ef * theirs.peak["bf16"] / theirs.units
+
+
+def test_borrowed_fractions_need_figures_to_differ_by():
+    bare = Hardware(id="bare", name="Bare", bandwidth=1e12, peak={"bf16": 1e14})
+    assert borrowed_ef(0.7, bare, H100, "bf16") == 0.7
+    assert borrowed_ef(0.7, bare, H100, "fp8") == 0.7
 
 
 @pytest.mark.parametrize(
