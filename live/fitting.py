@@ -141,7 +141,8 @@ def _numbers(
 def _tidy(numbers: Mapping[str, float]) -> dict[str, float]:
     """Four significant digits, and nothing where a time came out at its lower bound."""
     rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
-    return {name: 0.0 if value < _NOTHING * _BOUNDS[name][0] else value for name, value in rounded.items()}
+    least = {name: _NOTHING * low for name, (low, _) in _BOUNDS.items() if name not in ("eb", "ef")}
+    return {name: 0.0 if value < least.get(name, 0.0) else value for name, value in rounded.items()}
 
 
 def _rates(numbers: Mapping[str, float], point: Point, hw: Hardware, form: Form) -> Rates:

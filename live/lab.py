@@ -25,14 +25,12 @@ class Lab:
     Attributes
     ----------
     backend, device: where it runs. dtype: name of the format. cache: bytes of the last-level cache.
-    streamed: bytes of weights that a step of the model reads: it is no colder than that.
     """
 
     backend: Backend
     device: Device
     dtype: str
     cache: float
-    streamed: float = math.inf
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property
@@ -78,7 +76,7 @@ class Lab:
 
         Filled before the clock starts, so that it is the others that push it out, and not the filling that pulls it in.
         """
-        reach = min(_COLD * self.cache, self.streamed)
+        reach = _COLD * self.cache
         return min(most, 1 if nbytes >= reach else math.ceil(reach / nbytes) + 1)
 
 

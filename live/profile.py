@@ -248,11 +248,12 @@ class Profile:
         if len(data) > LARGEST_FILE:
             raise ConfigError("profile", f"{len(data):,} bytes", f"at most {LARGEST_FILE:,}")
         try:
-            return cls.from_json(json.loads(data, parse_constant=_refuse_constant))
-        except (ValueError, RecursionError) as error:
-            if isinstance(error, ConfigError):
-                raise
+            values = json.loads(data, parse_constant=_refuse_constant)
+        except ConfigError:
+            raise
+        except (ValueError, RecursionError):
             raise ConfigError("profile", "text that is no JSON", "a file that `python -m live measure` wrote") from None
+        return cls.from_json(values)
 
     @classmethod
     def from_json(cls, data: object) -> Profile:

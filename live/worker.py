@@ -107,8 +107,7 @@ def _measure(request: Mapping[str, Any], emit: Emit) -> None:
         emit({"event": "setting", "dtype": dtype, "software": _software(settings), "measured_at": _now()})
         task = Task(Subject.from_json(request["subject"]), Plan.from_json(request["plan"]), dtype, device.dtypes[0])
         backend.expect(task.subject.block_params * task.width)
-        streamed = float(max(task.subject.params, task.subject.block_params) * task.width)
-        Runner(task, Lab(backend, device, dtype, cache_of(device), streamed), emit).run()
+        Runner(task, Lab(backend, device, dtype, cache_of(device)), emit).run()
 
 
 _TASKS: Mapping[str, Callable[[Mapping[str, Any], Emit], None]] = MappingProxyType(

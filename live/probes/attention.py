@@ -11,7 +11,6 @@ from live.points import Case
 from live.probes.base import WIDTHS, Probe, Ready, Target, Task
 from live.subject import Block
 
-
 _HEADS = ("q_heads", "kv_heads", "head_dim")
 
 

@@ -74,7 +74,8 @@ class Probe:
     cases: what it measures of a model; pure, so that the amount of work is known before any of it.
     prepare: sets one case up on a device.
     target: the rate fitted to its points, None where they are figures by themselves.
-    cold: its data come from memory, so that no more bytes a second than the datasheet's are possible.
+    cold: its data surely come from memory, so that no more bytes a second than the datasheet's are possible. (A small
+        model may live in a cache as a whole.)
     """
 
     name: str

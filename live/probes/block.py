@@ -85,5 +85,5 @@ def _prepare_whole(case: Case, lab: Lab, task: Task) -> Ready:
     return Ready([partial(net.forward, ids, caches, step)])
 
 
-BLOCK = Probe("block", "a whole block", _SIZES, _block_cases, _prepare_block)
-WHOLE = Probe("whole", "the whole model", _SIZES, _whole_cases, _prepare_whole)
+BLOCK = Probe("block", "a whole block", _SIZES, _block_cases, _prepare_block, cold=False)
+WHOLE = Probe("whole", "the whole model", _SIZES, _whole_cases, _prepare_whole, cold=False)
