@@ -201,21 +201,24 @@ class Shape:
 
     def row_states(self, rows: Iterable[Shown]) -> tuple[State, ...]:
         """Whether each shown row is in the step."""
-        spans = (Span(0, self.cached, "absent"), Span(self.cached, self.context, "new"))
-        return tuple(state_in(spans, row) for row in rows)
+        spans = (*([Span(0, self.cached, "absent")] if self.cached else []), Span(self.cached, self.context, "new"))
+        return states_in(spans, rows)
 
     def store_states(self, columns: Iterable[Shown]) -> tuple[State, ...]:
         """State of each shown column of a store."""
-        return tuple(state_in(self.store_spans, column) for column in columns)
+        return states_in(self.store_spans, columns)
 
     def score_states(self, row: Shown, columns: Sequence[Shown]) -> tuple[State, ...]:
         """State of each shown column in a shown row; "some" where a gap of rows holds different ones."""
         first, last = (row.start, row.stop - 1) if isinstance(row, Gap) else (row, row)
         if first < self.cached:
             return tuple(itertools.repeat("absent", len(columns)))
-        above, below = self.score_spans(first), self.score_spans(last)
+        above = states_in(self.score_spans(first), columns)
+        if first == last:
+            return above
         # From row to row a mask only moves to the right, so where first and last row agree, all between them do.
-        return tuple(_agreed(state_in(above, column), state_in(below, column)) for column in columns)
+        below = states_in(self.score_spans(last), columns)
+        return tuple(_agreed(one, other) for one, other in zip(above, below, strict=True))
 
 
 def _row_cells(shape: Shape) -> dict[State, int]:
@@ -293,11 +296,21 @@ def _agreed(one: State, other: State) -> State:
     return one if one == other else "some"
 
 
-def state_in(spans: Sequence[Span], item: Shown) -> State:
-    """State of a shown position, of a whole gap, or "some" for a gap that reaches over several spans."""
-    start, stop = (item.start, item.stop) if isinstance(item, Gap) else (item, item + 1)
-    found = {span.state for span in spans if span.start < stop and start < span.stop}
-    return found.pop() if len(found) == 1 else "some"
+def states_in(spans: Sequence[Span], shown: Iterable[Shown]) -> tuple[State, ...]:
+    """State of each shown position or gap, "some" for a gap that reaches over several spans; both in rising order.
+
+    >>> states_in([Span(0, 5, "cached"), Span(5, 6, "new")], [0, Gap(1, 5), 5])
+    ('cached', 'cached', 'new')
+    """
+    states: list[State] = []
+    rest = iter(spans)
+    span = next(rest)
+    for item in shown:
+        first, last = (item.start, item.stop - 1) if isinstance(item, Gap) else (item, item)
+        while first >= span.stop:
+            span = next(rest)
+        states.append(span.state if last < span.stop else "some")
+    return tuple(states)
 
 
 # ---- the matrices of each mixer -----------------------------------------------------------------------------------
@@ -498,7 +511,8 @@ class Run:
         """One step of the run (0 is the prefill) in one block."""
         if not 0 <= step < self.steps:
             raise ConfigError("step", step, f"a step from 0 to {self.steps - 1}")
-        return Shape(layer, hidden, int(self.rows[step]), int(self.cached[step]))
+        new, cached = (1, self.prompt + step - 1) if step else (self.prompt, 0)
+        return Shape(layer, hidden, new, cached)
 
     def with_cache(self) -> tuple[Step, ...]:
         """Sweeps of its steps: the prefill, and the decodes if there are any."""

@@ -67,10 +67,11 @@ class Sheet {
     return this.words[item.start] === undefined ? `token ${whole(item.start + 1)}` : `“${this.words[item.start]}” (token ${item.start + 1})`;
   }
 
-  // cell: {part, state, phase, gap, says, row, column, at: [line, place]}; row and column are keys of bands to light.
+  // cell: {of, part, state, phase, gap, says, row, column, at: [line, place]}; "of" is the panel or sequence that it
+  // belongs to, row and column are keys of bands to light.
   cell(x, y, w, h, cell, body) {
     const index = this.cells.push({ ...cell, box: [x, y, w, h] }) - 1;
-    const marks = `data-i="${index}" data-part="${cell.part}" data-state="${cell.state}"${cell.gap ? ' data-gap="1"' : ""}`;
+    const marks = `data-i="${index}" data-of="${cell.of}" data-part="${cell.part}" data-state="${cell.state}"${cell.gap ? ' data-gap="1"' : ""}`;
     const look = `cell ${cell.part} ${cell.state} ${cell.phase}`;
     if (cell.gap) { this.dots(x, y, w, h, `${look} gap`, marks, cell.along); return; }
     const gap = Math.min(w, h) >= 9 ? 1 : Math.min(w, h) >= 3 ? 0.5 : 0;
@@ -97,6 +98,8 @@ class Sheet {
 }
 
 // ---- pointing: a mouse, a finger or the arrow keys light a cell's row and column and say what it is --------------------
+
+const ASIDE = 1e5;   // the next panel lies thousands of places to the right, and is still on the same line
 
 class Pointer {
   constructor(frame, tip) {
@@ -132,7 +135,8 @@ class Pointer {
     let best = this.active, least = Infinity;
     this.sheet.cells.forEach(({ at: [l, p] }, i) => {
       const ahead = down ? (l - line) * down : (p - place) * right, aside = Math.abs(down ? p - place : l - line);
-      if (ahead > 0 && ahead + 100 * aside < least) [best, least] = [i, ahead + 100 * aside];
+      const far = ahead + ASIDE * aside;
+      if (ahead > 0 && far < least) [best, least] = [i, far];
     });
     return best;
   }

@@ -41,13 +41,13 @@ function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
   y += 17;
   const first = y + (stores ? high + 3 : 0);
   const strip = (edge, top, at) => columns.forEach((item, i) => sheet.cell(xs[i][0], top, xs[i][1], high, {
-    part: edge, state: states[i], phase: one.phase, gap: item.gap, along: "x", inked: true, column: `s${n}c${i}`, at: [at, i],
+    of: one.name, part: edge, state: states[i], phase: one.phase, gap: item.gap, along: "x", inked: true, column: `s${n}c${i}`, at: [at, i],
     says: () => `${one.name}: ${storeSays(sheet, { ...one, writes: true }, { name: edge }, item, states[i])}`,
   }));
   if (stores) strip(one.edges[0], y, line - 1);
   const ys = along(first, rows, high), after = start + wideAll + (one.drag ? 20 : 10), ends = [];
   rows.forEach((row, r) => {
-    const scores = expand(one.scoreStates[r]), [top, h] = ys[r], common = { phase: one.phase, gap: row.gap, along: "y", row: `s${n}r${r}` };
+    const scores = expand(one.scoreStates[r]), [top, h] = ys[r], common = { of: one.name, phase: one.phase, gap: row.gap, along: "y", row: `s${n}r${r}` };
     sheet.cell(x + 30, top, high, h, { ...common, part: "queries", state: "new", at: [line + r, -1], says: () => `${one.name}: query of ${sheet.named(row)}, computed now` });
     columns.forEach((item, i) => sheet.cell(xs[i][0], top, xs[i][1], h, {
       ...common, part: "scores", state: scores[i], gap: row.gap || item.gap, along: row.gap && item.gap ? "xy" : item.gap ? "x" : "y",
@@ -89,7 +89,7 @@ function drawRows(sheet, data, sequences, { x, y, width, wide, ends }) {
     const [top, h] = ys[i];
     for (const [part, at] of [["gathered", x], ["after", outX]]) {
       sheet.cell(at, top, rowWide, h, {
-        part, state: "new", phase: one.phase, gap: row.gap, along: "y", row: `g${i}`, at: [i + 0.5, part === "after" ? 2000 : 1000],
+        of: one.name, part, state: "new", phase: one.phase, gap: row.gap, along: "y", row: `g${i}`, at: [i + 0.5, part === "after" ? 2000 : 1000],
         says: () => `${one.name}: ${part === "after" ? "out of the MLP: " : "a row of the one matrix, "}${whole(data.hidden)} values${row.gap ? `, ${sheet.named(row)}` : ""}`,
       });
     }
@@ -105,7 +105,7 @@ function drawRows(sheet, data, sequences, { x, y, width, wide, ends }) {
 }
 
 function weightsBlock(sheet, data, { x, y, width, height }) {
-  sheet.cell(x, y - height / 2, width, height, { part: "weights", state: "memory", phase: "", at: [0.5, 1500], says: () => data.weightsSay });
+  sheet.cell(x, y - height / 2, width, height, { of: "all", part: "weights", state: "memory", phase: "", at: [0.5, 1500], says: () => data.weightsSay });
   sheet.text(x + width / 2, y - 3, "weights", { anchor: "middle", look: "on-fill", size: 15 });
   sheet.text(x + width / 2, y + 16, "read once", { anchor: "middle", look: "on-fill", size: 12.5 });
 }

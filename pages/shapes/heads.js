@@ -26,7 +26,7 @@ function drawGroup(sheet, { data, store, readers, columns, states, cell, x, y, h
   readers.forEach((reader, r) => {
     const at = startY + r * (DOT + 4), head = store.start * data.each + reader.start + 1;
     sheet.cell(x + 26, at, DOT, DOT, {
-      part: "head", state: "new", phase: data.phase, gap: reader.gap, along: "y", at: [n * 100 + r, -1], row: `h${n}`,
+      of: n, part: "head", state: "new", phase: data.phase, gap: reader.gap, along: "y", at: [n * 100 + r, -1], row: `h${n}`,
       says: () => (reader.gap ? `query heads ${whole(head)} to ${whole(store.start * data.each + reader.stop)}` : `query head ${whole(head)}`) + `: reads ${data.count > 1 ? `the keys and values of KV head ${whole(store.start + 1)}` : "the one store"}`,
     });
     if (!reader.gap) sheet.text(x + 20, at + DOT - 2, whole(head), { anchor: "end", look: "muted" });
@@ -34,7 +34,7 @@ function drawGroup(sheet, { data, store, readers, columns, states, cell, x, y, h
   });
   const xs = along(storeX, columns, cell), from = middle - (data.names.length * STRIP) / 2;
   data.names.forEach((name, k) => columns.forEach((item, i) => sheet.cell(xs[i][0], from + k * STRIP + 2, xs[i][1], 13, {
-    part: name, state: states[i], phase: data.phase, gap: item.gap, along: "x", inked: true, at: [n * 100 + k, i], row: `h${n}`,
+    of: n, part: name, state: states[i], phase: data.phase, gap: item.gap, along: "x", inked: true, at: [n * 100 + k, i], row: `h${n}`,
     says: () => `${data.count > 1 ? `KV head ${whole(store.start + 1)}, ` : ""}${storeSays(sheet, { ...data, writes: true }, { name }, item, states[i])}`,
   })));
   sheet.band(`h${n}`, x + 24, Math.min(from, startY) - 2, storeX - x - 24 + extent(columns, cell), Math.max(data.names.length * STRIP, extentOf(readers)) + 2);

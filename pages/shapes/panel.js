@@ -77,7 +77,7 @@ function drawEdges(g) {
     g.columns.forEach((item, i) => {
       const [x, w] = g.xs[i], state = g.states[i];
       sheet.cell(x, y, w, height, {
-        part: edge.name, state, phase: data.phase, gap: item.gap, along: "x", inked: true, column: g.key("c", i), at: g.at(line, i),
+        of: g.look.id, part: edge.name, state, phase: data.phase, gap: item.gap, along: "x", inked: true, column: g.key("c", i), at: g.at(line, i),
         says: () => storeSays(sheet, data, edge, item, state),
       });
     });
@@ -110,7 +110,7 @@ function drawSquare(g) {
     g.columns.forEach((item, i) => {
       const [x, w] = g.xs[i], gap = item.gap || row.gap;
       sheet.cell(x, y, w, h, {
-        part: "scores", state: states[i], phase: data.phase, gap, along: item.gap && row.gap ? "xy" : item.gap ? "x" : "y",
+        of: g.look.id, part: "scores", state: states[i], phase: data.phase, gap, along: item.gap && row.gap ? "xy" : item.gap ? "x" : "y",
         row: g.key("r", r), column: g.key("c", i), at: g.at(r, i), says: () => scoreSays(sheet, row, item, states[i]),
       });
     });
@@ -131,7 +131,7 @@ function scoreSays(sheet, row, item, state) {
 function drawState(g) {
   const { sheet, data } = g, height = Math.max(g.bottom - g.top, 40), top = g.top;
   sheet.cell(g.squareX, top, g.squareWide, height, {
-    part: "state", state: "state", phase: data.phase, inked: true, at: g.at(0, 0),
+    of: g.look.id, part: "state", state: "state", phase: data.phase, inked: true, at: g.at(0, 0),
     says: () => `state of fixed size, ${data.state}: read and written once a step, however long the sentence`,
   });
   sheet.text(g.squareX + g.squareWide / 2, top + height / 2 + 4, "state", { anchor: "middle", look: "ink" });
@@ -147,7 +147,7 @@ function drawLanes(g) {
     rows.forEach((row, r) => {
       const [y, h] = g.ys[r], state = g.rowStates[r], trip = lane.name === "MLP";
       sheet.cell(x, y, w, h, {
-        part: lane.name, state, phase: data.phase, gap: row.gap, along: "y", row: g.key("r", r), at: g.at(r, place),
+        of: g.look.id, part: lane.name, state, phase: data.phase, gap: row.gap, along: "y", row: g.key("r", r), at: g.at(r, place),
         says: () => laneSays(sheet, data, lane, row, state),
       }, trip ? tripBody(g) : undefined);
       if (trip && state === "new" && !row.gap) sheet.line(x - 16, y + h / 2, x - 2, y + h / 2);

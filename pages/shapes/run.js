@@ -70,16 +70,17 @@ function drawTriangle(data, step, width) {
   const top = Math.max(...without, ...kept), x = (i) => MARGIN.left + (i / steps) * inner[0], y = (v) => MARGIN.top + inner[1] * (1 - v / top);
   const area = (from, to) => `M${px(x(from))} ${px(y(0))}` + without.slice(from, to).map((v, i) => `V${px(y(v))}H${px(x(from + i + 1))}`).join("") + `V${px(y(0))}z`;
   sheet.add(`<path d="${area(0, steps)}" class="later"/><path d="${area(0, step + 1)}" class="saved"/>`);
+  const at = (one) => px((x(one) + x(one + 1)) / 2);
   const stairs = steps <= 60 ? (v, i) => `V${px(y(v))}H${px(x(i + 1))}` : (v, i) => `L${px(x(i + 0.5))} ${px(y(v))}`;
   sheet.add(`<path d="M${px(x(0))} ${px(y(without[0]))}${without.map(stairs).join("")}" class="edge"/>`);
   const least = (v) => px(Math.min(y(v), y(0) - 3));       // a decode is thin, and must be seen
   sheet.add(`<path d="M${px(x(1))} ${px(y(0))}${kept.slice(1).map((v, i) => `V${least(v)}H${px(x(i + 2))}`).join("")}V${px(y(0))}z" class="decode"/>`);
   sheet.add(`<path d="M${px(x(0))} ${px(y(0))}V${least(kept[0])}H${px(Math.max(x(1), x(0) + 5))}V${px(y(0))}z" class="prefill inky"/>`);
   axes(sheet, { x, y, height, xTicks, yTicks, title });
-  const at = (x(step) + x(step + 1)) / 2;
-  sheet.line(at, MARGIN.top - 6, at, y(0) + 5, "cursor");
-  triangleLabels(sheet, data.triangle, { x, y, width, at, steps });
-  return { sheet, height, alt: data.triangle.alt, toStep: (px_) => clamp(Math.floor(((px_ - MARGIN.left) / inner[0]) * steps), 0, steps - 1) };
+  sheet.line(at(step), MARGIN.top - 6, at(step), y(0) + 5, "cursor");
+  triangleLabels(sheet, data.triangle, { x, y, steps });
+  const toStep = (left) => clamp(Math.floor(((left - MARGIN.left) / inner[0]) * steps), 0, steps - 1);
+  return { sheet, height, alt: data.triangle.alt, toStep, at, area };
 }
 
 function axes(sheet, { x, y, height, xTicks, yTicks, title }) {
@@ -93,7 +94,7 @@ function axes(sheet, { x, y, height, xTicks, yTicks, title }) {
   sheet.text((x(0) + sheet.width) / 2, height - 6, "step", { anchor: "middle", look: "muted" });
 }
 
-function triangleLabels(sheet, triangle, { x, y, width, steps }) {
+function triangleLabels(sheet, triangle, { x, y, steps }) {
   const size = sheet.small ? 12 : 14, { without, kept } = triangle, low = Math.max(...without);
   const [end, rest] = [y(low), y(kept.at(-1))], between = rest - end > 34;
   sheet.text(x(steps) - 8, between ? end + (rest - end) * 0.55 : end + 22, triangle.saved, { anchor: "end", look: "ink halo", size });
@@ -141,8 +142,10 @@ class Player {
     if (first || (moved && !this.timer)) this.step = data.step;
     this.written = data.step;
     this.picture.set((width) => drawRun(this.data, this.step, width));
-    this.triangle.set((width) => drawTriangle(this.data, this.step, width));
-    this.show(clamp(this.step, 0, this.last));
+    this.step = clamp(this.step, 0, this.last);
+    this.triangle.set((width) => { const drawn = drawTriangle(this.data, this.step, width); this.chart = drawn; return drawn; });
+    this.triangle.paint();
+    this.show(this.step);
   }
 
   show(step) {
@@ -152,9 +155,17 @@ class Player {
     this.caption.textContent = caption(this.data, this.step);
     this.range.setAttribute("aria-valuetext", this.caption.textContent);
     this.picture.paint();
-    this.triangle.paint();
+    this.mark();
     this.bill.innerHTML = bill(this.data, this.step);
     performance.measure("step", "step-from");
+  }
+
+  // Of the triangle only the cursor moves.
+  mark() {
+    const [cursor, saved] = [".cursor", ".saved"].map((name) => this.triangle.canvas.querySelector(name));
+    if (!cursor) return;
+    for (const end of ["x1", "x2"]) cursor.setAttribute(end, this.chart.at(this.step));
+    saved.setAttribute("d", this.chart.area(0, this.step + 1));
   }
 
   start() {
@@ -191,7 +202,7 @@ class Player {
       if (!event.buttons) return;
       const left = frame.getBoundingClientRect().left;
       this.stop();
-      this.show(drawTriangle(this.data, this.step, frame.clientWidth).toStep(event.clientX - left));
+      this.show(this.chart.toStep(event.clientX - left));
     };
     frame.addEventListener("pointerdown", (event) => { frame.setPointerCapture(event.pointerId); follow(event); });
     frame.addEventListener("pointermove", follow);
