@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
+from streamlit.runtime.pages_manager import PagesManager
 
 from pages.parts import controls, state, theme
 
@@ -21,9 +22,38 @@ def settle_heap() -> None:
     gc.freeze()
 
 
+# Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
+# before app.py can say what pages there are, and shows a box "Page not found" over the page that it then runs. Nothing
+# takes a message back that is on its way, so this presses the button of the box, and leaves when that is done.
+_dismiss = st.components.v2.component(
+    "dismiss_page_not_found",
+    html="<span></span>",
+    css="span {display: none}\n",
+    js="""
+export default function () {
+  const press = () => {
+    for (const box of document.querySelectorAll('[role="dialog"]')) {
+      if (!box.textContent.startsWith("Page not found")) continue;
+      box.querySelector("button[aria-label=Close]")?.click();
+      watcher.disconnect();
+    }
+  };
+  const watcher = new MutationObserver(press);
+  watcher.observe(document.body, { childList: true, subtree: true });
+  press();
+  return () => watcher.disconnect();
+}
+""",
+)
+
+
 def run(pages: Sequence[StreamlitPage]) -> None:
     """Run the page that the address names, between the shared parts."""
+    first_of_server = bool(PagesManager.uses_pages_directory)
     page = st.navigation(list(pages), position="top")
+    if first_of_server and page.url_path:  # a page that does exist; the default one has no path
+        st.html("<style>.stDialog {visibility: hidden;}</style>")  # until the button is pressed
+        _dismiss(key="dismiss_page_not_found")
     theme.apply()
     controls.sidebar()
     page.run()

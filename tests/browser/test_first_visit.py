@@ -29,3 +29,12 @@ def test_it_is_served_under_a_path_of_its_own(new_page: Callable[..., Page], tmp
         page = visit(new_page(server=address))
         expect(page.get_by_test_id("stMain")).to_contain_text(WORDS)
         assert page.url.startswith(f"{address}/")
+
+
+def test_a_deep_link_opens_its_page_as_the_first_visit_to_a_server(
+    new_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    with serving(tmp_path / "log") as address:
+        page = visit(new_page(server=address), "scheduler")
+        expect(page.get_by_test_id("stMain")).to_contain_text("Two policies, the same requests")
+        expect(page.get_by_role("dialog")).to_have_count(0)

@@ -1,0 +1,154 @@
+"""Rows for the charts: what each request did when, what each step carried, and the one row that frames a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from costmodel import serving
+from pages.parts import format
+
+MOST_REQUESTS = 200  # drawn in one timeline: a row each, and at most MOST_MARKS marks in all
+MOST_MARKS = 1800
+THICKNESS = {"prefill": 0.88, "decode": 0.56, "preempted": 0.56, "transfer": 0.3}
+MEANING = {"prefill": "prefill", "decode": "decode", "preempted": "ink", "queued": "muted", "transfer": "cached"}
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a run, in seconds."""
+
+    start: float
+    end: float
+
+    @classmethod
+    def of(cls, run: serving.Run, per_mille: tuple[int, ...] = (0, 1000)) -> Window:
+        """The thousandths ``per_mille`` of a run's length, from its first arrival on."""
+        first, last = run_span(run)
+        low, high = (per_mille[0], per_mille[-1]) if len(per_mille) == 2 else (0, 1000)  # noqa: PLR2004
+        low, high = (low, high) if low < high else (0, 1000)
+        return cls(first + (last - first) * low / 1000, first + (last - first) * high / 1000)
+
+
+def run_span(run: serving.Run) -> tuple[float, float]:
+    """First arrival and end of the last step (a second later where there is none)."""
+    arrivals = run.outcome.arrival[~np.isnan(run.outcome.arrival)]
+    ends = run.segments.end
+    first = float(arrivals.min()) if arrivals.size else 0.0
+    last = float(ends.max()) if ends.size else first + 1.0
+    return first, max(last, first + 1e-9)
+
+
+def bars(run: serving.Run) -> pd.DataFrame:
+    """A row a bar: request row (0 on top), times, thickness, what it is, and a sentence for whoever asks."""
+    order = np.argsort(run.requests["arrival_s"].to_numpy(), kind="stable")[:MOST_REQUESTS]
+    names = run.requests["id"].to_numpy()[order]
+    place = dict(zip(names, range(len(names)), strict=True))
+    table = run.timeline[run.timeline["id"].isin(place)]
+    table = table[table["end_s"] > table["start_s"]].head(MOST_MARKS)
+    row = table["id"].map(place).astype(float)
+    half = table["phase"].map(THICKNESS).fillna(0.0) / 2
+    return pd.DataFrame(
+        {
+            "phase": table["phase"],
+            "meaning": table["phase"].map(MEANING),
+            "t0": table["start_s"],
+            "t1": table["end_s"],
+            "y": row + 0.5,
+            "y0": row + 0.5 - half,
+            "y1": row + 0.5 + half,
+            "text": [
+                f"{id_}: {phase}, {format.seconds(start)} to {format.seconds(end)}"
+                for id_, phase, start, end in zip(
+                    table["id"], table["phase"], table["start_s"], table["end_s"], strict=True
+                )
+            ],
+        }
+    ).reset_index(drop=True)
+
+
+def stalls(run: serving.Run) -> pd.DataFrame:
+    """Times in which whoever decodes gets nothing, because a step carries prompts only; neighbours merged."""
+    s = run.segments
+    idle = (s.prefill_tokens > 0) & (s.decode_tokens == 0) & (s.running > s.sequences)
+    starts, ends = s.start[idle], s.end[idle]
+    if not starts.size:
+        return pd.DataFrame({"t0": [], "t1": []}, dtype=np.float64)
+    gap = np.flatnonzero(np.r_[True, starts[1:] > ends[:-1] + 1e-12])
+    return pd.DataFrame({"t0": starts[gap], "t1": np.r_[ends[gap[1:] - 1], ends[-1]]})
+
+
+def composition(run: serving.Run) -> pd.DataFrame:
+    """A row a step (a segment of equal ones): tokens of each kind, blocks, waiting; zeros where nothing runs."""
+    s = run.segments
+    rows = pd.DataFrame(
+        {
+            "t": s.start,
+            "decode": s.decode_tokens,
+            "total": s.decode_tokens + s.prefill_tokens + s.padding_tokens,
+            "blocks": s.blocks_used,
+            "waiting": s.waiting,
+        }
+    )
+    follows = np.r_[s.start[1:], np.inf]
+    empty = s.end < follows - 1e-12
+    after = pd.DataFrame({"t": s.end[empty], "decode": 0, "total": 0, "blocks": s.blocks_used[empty], "waiting": 0})
+    return pd.concat([rows, after]).sort_values("t", kind="stable").reset_index(drop=True)
+
+
+def row_names(run: serving.Run) -> pd.DataFrame:
+    """Every fifth (tenth, ...) request with its row, so that names do not collide."""
+    order = np.argsort(run.requests["arrival_s"].to_numpy(), kind="stable")[:MOST_REQUESTS]
+    every = max(1, int(np.ceil(len(order) / 30)) * 5)
+    rows = np.arange(0, len(order), every)
+    names = run.requests["id"].to_numpy()[order[rows]] if len(order) else []
+    return pd.DataFrame({"y": rows + 0.5, "name": [str(name)[:8] for name in names]})
+
+
+def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None) -> pd.DataFrame:
+    """The row that frames a timeline: its window, and the tops of its scales."""
+    table = composition(run)
+    most = max(float(table["total"].max()) if len(table) else 1.0, float(budget or 1))
+    shown = min(len(run.requests), MOST_REQUESTS)
+    # A pool far larger than what is used would press its curve flat: then the axis ends above the peak.
+    used = float(table["blocks"].max()) if len(table) else 0.0
+    pool = float(run.facts.num_blocks)
+    return pd.DataFrame(
+        [
+            {
+                "t0": window.start,
+                "t1": window.end,
+                "rows": float(max(shown, 1)),
+                "tokens": most,
+                "crossing": crossing if crossing is not None and crossing <= most else np.nan,
+                "blocks": pool if pool <= 4 * used else max(used * 1.25, 1.0),
+                "pool": pool,
+                "waiting": max(float(table["waiting"].max()) if len(table) else 0.0, 1.0),
+            }
+        ]
+    )
+
+
+def cursor(start: float, number: int) -> pd.DataFrame:
+    """The step that is looked at."""
+    return pd.DataFrame([{"t": start, "text": f"step {number:,}"}])
+
+
+def datasets(run: serving.Run, window: Window, crossing: float | None) -> dict[str, pd.DataFrame]:
+    """Everything that a timeline shows, but for the cursor."""
+    return {
+        "frame": frame(run, window, crossing, budget_of(run)),
+        "bars": bars(run),
+        "stalls": stalls(run),
+        "steps": composition(run),
+        "names": row_names(run),
+    }
+
+
+def budget_of(run: serving.Run) -> int | None:
+    """Tokens that a step of the run's policy may have."""
+    policy = run.facts.policy
+    found = getattr(policy, "max_num_batched_tokens", getattr(policy, "chunk_size", None))
+    return None if found is None else int(found)

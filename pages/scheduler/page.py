@@ -1,0 +1,80 @@
+"""The Scheduler page: who goes in a step, under one policy or two. Reads top to bottom as the page does."""
+
+import json
+
+import streamlit as st
+
+from costmodel import serving
+from pages.parts import chart, components, controls, state
+from pages.scheduler import charts, frames, runs, settings, step_view, sweep_view, watch, words
+from pages.scheduler.words import Side
+
+scenario = controls.scenario()
+st.html(f"<style>{step_view.STYLE}</style>")
+workload, source = settings.requests()
+try:
+    plan = runs.Plan.asked(scenario, workload, runs.Knobs.asked(state.value("policy")))
+    a = Side(plan, runs.run(plan, source))
+    b = None
+    if state.value("against") != "none":
+        other = runs.Plan.asked(scenario, workload, runs.Knobs.asked(state.value("against"), "token_budget_b"))
+        b = Side(other, runs.run(other, source))
+    crossing = runs.crossing(scenario)
+except ValueError as error:
+    components.top(scenario, "These settings cannot be simulated.", context="nothing was simulated")
+    components.complaint(f"{error}.")
+    settings.main()
+    settings.more()
+    st.stop()
+
+components.top(scenario, *words.headline(a, b), context=words.context(a))
+settings.main()
+settings.more()
+for reason, count in words.rejected(a):
+    components.complaint(f"{count} request{'' if count == 1 else 's'} rejected: {reason}.")
+
+st.html(step_view.LEGEND)
+watch.watch(a, crossing)
+components.note(words.conservation(a))
+
+if b is not None:
+    components.section("Two policies, the same requests")
+    words.comparison(a, b).draw()
+    last = max(frames.run_span(side.run)[1] for side in (a, b))
+    for column, side, letter in zip(st.columns(2), (a, b), "AB", strict=True):
+        with column:
+            start, end = frames.run_span(side.run)
+            data = frames.datasets(side.run, frames.Window(start, last), None)
+            components.note(f"{letter}, {side.name}")
+            chart.draw(
+                charts.small_spec(),
+                {**data, "end": frames.cursor(end, 0)},
+                key=f"small_{letter}",
+                alt=words.small_alt(side),
+            )
+
+components.section(
+    "Sweeps", "The same requests again and again, with one knob moved. Moving any control stops a sweep."
+)
+with st.container(horizontal=True, key="sweeps"):
+    asked = [sweep for sweep in sweep_view.offered(plan) if st.button(sweep.title, key=f"sweep_{sweep.knob}_go")]
+for sweep in asked:
+    table, full = sweep_view.run(sweep, plan, source())
+    st.session_state["_sweep"] = (sweep, plan, table, full)
+if (kept := st.session_state.get("_sweep")) is not None and kept[1] == plan:
+    now = plan.knobs.token_budget if kept[0] is sweep_view.BUDGET else None
+    sweep_view.draw(kept[0], kept[2], kept[3], now)
+
+components.section("Take it along")
+with st.container(horizontal=True, key="exports"):
+    st.download_button("Requests, CSV", lambda: a.run.requests.to_csv(index=False), "requests.csv", on_click="ignore")
+    st.download_button("Steps, CSV", lambda: a.run.steps.to_csv(index=False), "steps.csv", on_click="ignore")
+    st.download_button(
+        "Trace for Perfetto",
+        lambda: json.dumps(serving.chrome_trace(a.run)),
+        "trace.json",
+        "application/json",
+        on_click="ignore",
+    )
+
+components.questions(words.QUESTIONS, key="scheduler_question")

@@ -1,0 +1,178 @@
+"""Runs of the simulator for the page: the policy that the controls describe, simulated once and kept in the session."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import costmodel as cm
+from costmodel import serving
+from pages.parts import state
+from pages.parts.scenario import Scenario
+
+POLICIES: Mapping[str, str] = {
+    "vllm_v1": "Token budget (vLLM V1)",
+    "vllm_v0": "Prefill first (vLLM V0)",
+    "sarathi": "Chunked prefill (Sarathi)",
+    "orca": "By iteration (Orca)",
+    "static": "Static batches",
+}
+SHORT: Mapping[str, str] = {
+    "vllm_v1": "token budget",
+    "vllm_v0": "prefill first",
+    "sarathi": "chunked prefill",
+    "orca": "by iteration",
+    "static": "static batches",
+}
+BUDGETED = ("vllm_v1", "sarathi")
+"""Policies to which the tokens of a step are a knob."""
+WATERMARKED = ("vllm_v1", "vllm_v0", "sarathi")
+
+_LONG_RUN = 400  # requests from which the plain loop would take longer than a moment
+_KEPT = 8  # runs a session keeps
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What the controls say about a policy; each policy takes what it knows."""
+
+    policy: str
+    token_budget: int
+    max_seqs: int
+    watermark: float
+    reserve: bool
+    long_prefill: int
+    chunked: bool
+    prefix: bool
+    queue: str
+    padded: bool
+
+    @classmethod
+    def asked(cls, policy: str, budget_key: str = "token_budget") -> Knobs:
+        """The knobs of the controls in this run."""
+        value = state.value
+        return cls(
+            policy=policy,
+            token_budget=value(budget_key),
+            max_seqs=value("max_seqs"),
+            watermark=value("watermark"),
+            reserve=value("reserve") == "on",
+            long_prefill=value("long_prefill"),
+            chunked=value("chunked") == "on",
+            prefix=value("prefix") == "on",
+            queue=value("queue"),
+            padded=value("padded") == "on",
+        )
+
+    def build(self, longest_prompt: int) -> serving.Policy:
+        """The policy; ``longest_prompt``: what a policy that cannot cut prompts has to take whole."""
+        return serving.policy(self.policy, max_num_seqs=self.max_seqs, **_TAKES[self.policy](self, longest_prompt))
+
+
+def whole_prompt_budget(longest_prompt: int) -> int:
+    """Budget of a policy that rejects what is longer: vLLM V0's own default, or the longest prompt."""
+    return max(2048, longest_prompt)
+
+
+_TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
+    "vllm_v1": lambda k, longest: {
+        "max_num_batched_tokens": k.token_budget if k.chunked else max(k.token_budget, longest),
+        "long_prefill_token_threshold": k.long_prefill,
+        "chunked_prefill": k.chunked,
+        "prefix_caching": k.prefix,
+        "reserve_full_isl": k.reserve,
+        "policy": k.queue,
+        "watermark": k.watermark,
+    },
+    "vllm_v0": lambda k, longest: {
+        "max_num_batched_tokens": whole_prompt_budget(longest), "watermark": k.watermark or 0.01,
+    },
+    "sarathi": lambda k, longest: {
+        "chunk_size": max(k.token_budget, k.max_seqs), "watermark": k.watermark or 0.01,
+    },
+    "orca": lambda k, longest: {},
+    "static": lambda k, longest: {"padded": k.padded},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One simulation: who comes, who decides, and what a step costs."""
+
+    scenario: Scenario
+    workload: Any  # a Workload, or the name of an uploaded trace
+    knobs: Knobs
+    kv_blocks: int
+    block_size: int
+    lag: int
+    link: float  # bytes a second to a second pool; 0: one pool
+
+    @classmethod
+    def asked(cls, scenario: Scenario, workload: Any, knobs: Knobs) -> Plan:
+        """The plan of the controls in this run."""
+        two = state.value("pools") == "2"
+        return cls(
+            scenario=scenario,
+            workload=workload,
+            knobs=knobs,
+            kv_blocks=state.value("kv_blocks"),
+            block_size=int(state.value("kv_block")),
+            lag=int(state.value("lag")),
+            link=state.value("link") * 1e9 if two else 0.0,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """What ``serving.simulate`` is told beside the requests and the policy."""
+        s = self.scenario
+        pool = serving.PrefillPool(bandwidth=self.link) if self.link else None
+        return {
+            "model": s.model,
+            "hardware": s.hardware,
+            "precision": s.precision,
+            "rates": s.rates,
+            "tensor_parallel": s.tensor_parallel,
+            "num_blocks": self.kv_blocks or None,
+            "block_size": self.block_size,
+            "lag": self.lag,
+            "prefill_pool": pool,
+        }
+
+    def simulate(self, requests: pd.DataFrame, **more: Any) -> serving.Run:
+        """Run these requests."""
+        policy = self.knobs.build(int(requests["prompt_tokens"].max()))
+        engine = "steps" if len(requests) <= _LONG_RUN else "jump"
+        return serving.simulate(requests, policy, **{**self.options(), "engine": engine, **more})
+
+
+def run(plan: Plan, requests: Callable[[], pd.DataFrame]) -> serving.Run:
+    """The run of a plan, simulated unless this session still has it."""
+    kept: OrderedDict[Plan, serving.Run] = st.session_state.setdefault("_runs", OrderedDict())
+    if plan not in kept:
+        kept[plan] = _with_progress(plan, requests())
+        while len(kept) > _KEPT:
+            kept.popitem(last=False)
+    kept.move_to_end(plan)
+    return kept[plan]
+
+
+def _with_progress(plan: Plan, requests: pd.DataFrame) -> serving.Run:
+    """Simulate, with a bar for what takes more than a moment; any control that moves stops it."""
+    if len(requests) <= _LONG_RUN:
+        return plan.simulate(requests)
+    bar = st.progress(0.0, "Simulating …")
+    try:
+        return plan.simulate(requests, progress=lambda share: bar.progress(min(share, 1.0), "Simulating …"))
+    finally:
+        bar.empty()
+
+
+def crossing(scenario: Scenario) -> float | None:
+    """T*: tokens at which a step of this scenario turns compute-bound, by the weights alone."""
+    return cm.crossing(
+        scenario.model, scenario.hardware, precision=scenario.precision, tensor_parallel=scenario.tensor_parallel
+    )

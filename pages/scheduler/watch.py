@@ -1,0 +1,125 @@
+"""Watching a run: the timeline with its cursor, play, pause, step and scrub, and the step under the cursor.
+
+It is a fragment: while it plays, only this part of the page runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import components, state
+from pages.scheduler import charts, frames, step_view, words
+from pages.scheduler.words import Side
+
+STEP, PLAYING, ZOOM = "sched_step", "_sched_playing", "zoom"
+_TICK = 0.25  # seconds a step while it plays
+
+
+def watch(side: Side, crossing: float | None) -> None:
+    """Draw the run, and go on by itself while it plays."""
+    st.session_state.setdefault(PLAYING, False)
+    every = _TICK if st.session_state[PLAYING] else None
+    shown: Callable[..., Any] = st.fragment(_watch, run_every=every)
+    shown(side, crossing)
+
+
+def _watch(side: Side, crossing: float | None) -> None:
+    steps = len(side.run.segments.start) if side.run.facts.engine == "steps" else side.summary["steps"]
+    if steps == 0:
+        components.note("No step was made: no request could be served.")
+        return
+    if st.session_state[PLAYING]:
+        _forward(steps)
+    number = min(int(state.value(STEP)), steps - 1)
+    st.session_state[STEP] = number
+    view = side.run.explain(number)
+    _timeline(side, crossing, view.start_s, number)
+    _transport(steps)
+    components.figures(step_view.figures(view))
+    _opened(side, view, crossing)
+    components.derivation(words.arithmetic(side, view), key="scheduler_sums")
+    if not st.session_state[PLAYING]:
+        state.publish()
+
+
+def _forward(steps: int) -> None:
+    """One step on; stop at the last."""
+    number = int(state.value(STEP)) + 1
+    if number >= steps:
+        st.session_state[PLAYING] = False
+        st.rerun()
+    st.session_state[STEP] = number
+
+
+def _timeline(side: Side, crossing: float | None, start: float, number: int) -> None:
+    window = frames.Window.of(side.run, state.value(ZOOM))
+    data = {**frames.datasets(side.run, window, crossing), "cursor": frames.cursor(start, number)}
+    zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
+    with st.container(key="timeline"):
+        event = st.vega_lite_chart(
+            {**charts.timeline_spec(), "datasets": data},
+            key=f"timeline_{'_'.join(map(str, state.value(ZOOM)))}",  # a new window is a new picture, without a brush
+            on_select="rerun",
+            selection_mode=["brush"],
+            alt=words.timeline_alt(side, number),
+            width="stretch",
+        )
+    _zoom(event, side)
+    hint = "Drag across the picture to see a part of it in full width."
+    if zoomed:
+        st.button("Show the whole run", on_click=lambda: state.put(zoom=state.CONTROLS[ZOOM].default))
+    else:
+        components.note(hint)
+
+
+def _zoom(event: Any, side: Side) -> None:
+    """Take over the span that was marked, in thousandths of the run."""
+    marked = (event or {}).get("selection", {}).get("brush", {}).get("t0")
+    if not marked or len(marked) != 2:  # noqa: PLR2004
+        return
+    first, last = frames.run_span(side.run)
+    low, high = (round(1000 * (min(max(float(t), first), last) - first) / (last - first)) for t in sorted(marked))
+    if high - low >= 2 and (low, high) != tuple(state.value(ZOOM)):  # noqa: PLR2004  # less is a click, not a span
+        state.put(zoom=(low, high))
+        st.rerun(scope="fragment")
+
+
+def _transport(steps: int) -> None:
+    """Back, play or pause, on; and the slider to scrub with."""
+    playing = st.session_state[PLAYING]
+    with st.container(horizontal=True, vertical_alignment="bottom", key="transport"):
+        st.button(
+            "", icon=":material/skip_previous:", help="One step back", key="step_back", on_click=_move, args=(-1, steps)
+        )
+        icon, help_ = (":material/pause:", "Pause") if playing else (":material/play_arrow:", "Play")
+        if st.button("", icon=icon, help=help_, key="step_play"):
+            st.session_state[PLAYING] = not playing
+            st.rerun()
+        st.button("", icon=":material/skip_next:", help="One step on", key="step_on", on_click=_move, args=(1, steps))
+        if steps > 1:
+            st.slider("Step", 0, steps - 1, key=STEP)
+
+
+def _move(by: int, steps: int) -> None:
+    st.session_state[PLAYING] = False
+    st.session_state[STEP] = min(max(int(state.value(STEP)) + by, 0), steps - 1)
+
+
+def _opened(side: Side, view: Any, crossing: float | None) -> None:
+    """Who is in the step, who is not, and the blocks."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        components.section("In the step")
+        st.html(step_view.budget_bar(view, crossing).markup)
+        step_view.members(view).draw()
+    with right:
+        components.section("Not in it, and why")
+        table = step_view.outsiders(view)
+        if table.rows:
+            table.draw()
+        else:
+            components.note("Everybody who is here is in this step.")
+        st.html(step_view.block_map(view, side.plan.block_size).markup)

@@ -1,0 +1,224 @@
+"""What the page says: its sentence of numbers, the two policies side by side, the alt texts and the questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from costmodel import serving
+from pages.parts import format
+from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
+from pages.parts.format import Quantity
+from pages.scheduler import frames
+from pages.scheduler.runs import SHORT, Plan
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run with the plan it came from."""
+
+    plan: Plan
+    run: serving.Run
+
+    @property
+    def name(self) -> str:
+        """The policy in two words, with its budget where it has one."""
+        budget = frames.budget_of(self.run) if self.plan.knobs.policy != "vllm_v0" else None
+        return f"{SHORT[self.plan.knobs.policy]}{f' of {budget:,}' if budget else ''}"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Its figures."""
+        return self.run.summary
+
+
+def headline(a: Side, b: Side | None) -> list[Part]:
+    """The longest wait between two tokens, of one policy against the other's."""
+    name = a.name[0].upper() + a.name[1:]
+    if a.summary["finished"] == 0:
+        return [f"{name} finishes nothing: {a.summary['livelock'] or 'no request can be served'}."]
+    wait = Ink(format.seconds(a.summary["worst_itl_s"]), "decode", strong=True)
+    first = Ink(format.seconds(a.summary["ttft_p50_s"]), "prefill", strong=True)
+    if math.isnan(a.summary["worst_itl_s"]):
+        return [f"{name} gives half of the requests their first token within ", first, "."]
+    said: list[Part] = [f"{name}: nobody waits longer than ", wait, " for the next token, half wait "]
+    said += [first, " for their first."]
+    if b is not None and b.summary["finished"]:
+        other = Ink(format.seconds(b.summary["worst_itl_s"]), "decode", strong=True)
+        other_first = Ink(format.seconds(b.summary["ttft_p50_s"]), "prefill", strong=True)
+        said += [f" With {b.name} it is ", other, " and ", other_first, "."]
+    return said
+
+
+def context(a: Side) -> str:
+    """What was simulated, for the line above the headline."""
+    count = a.summary["arrived"]
+    kind = {"datasheet": "floors", "calibrated": "estimates", "live": "measured rates"}[a.plan.scenario.source]
+    return f"simulated, {count:,} request{'' if count == 1 else 's'}, steps priced by {kind}"
+
+
+def conservation(a: Side) -> Text:
+    """That every request is accounted for, beside the throughput, and which engine the policy copies."""
+    s = a.summary
+    said: list[Part] = [
+        f"{s['arrived']:,} arrived = {s['finished']:,} finished + {s['rejected']:,} rejected + "
+        f"{s['unfinished']:,} unfinished. ",
+        f"{format.count(s['output_tokens_per_s'])} output tokens/s over {format.seconds(s['duration_s'])} in "
+        f"{s['steps']:,} steps; {s['preemptions']:,} preemptions, {s['recomputed_tokens']:,} tokens computed again. ",
+        f"The pool holds {_blocks(s)} of {s['block_size']} tokens. ",
+        f"Scheduling copies {s['copies']}.",
+    ]
+    if s["livelock"]:
+        said.append(f" Livelock: {s['livelock']}.")
+    if s["note"]:
+        said.append(f" {s['note'][0].upper()}{s['note'][1:]}.")
+    return said
+
+
+def _blocks(summary: dict[str, Any]) -> str:
+    blocks = summary["num_blocks"]
+    return "as many blocks as asked for" if blocks >= 2**31 else f"{blocks:,} KV blocks"
+
+
+def rejected(a: Side) -> list[tuple[str, int]]:
+    """Reasons for which requests were turned away, with how many of them."""
+    table = a.run.requests
+    reasons = table.loc[table["outcome"] == "rejected", "reason"]
+    return [(str(reason), int(count)) for reason, count in reasons.value_counts().items()][:3]
+
+
+def timeline_alt(a: Side, step: int) -> str:
+    """The picture in a sentence."""
+    s = a.summary
+    return (
+        f"Timeline of {s['arrived']:,} requests under {a.name}: {s['finished']:,} finished in "
+        f"{format.seconds(s['duration_s'])}, {s['steps']:,} steps, {s['preemptions']:,} preemptions, at most "
+        f"{s['peak_blocks']:,} blocks in use; half have their first token within {format.seconds(s['ttft_p50_s'])}; the "
+        f"cursor stands at step {step:,}."
+    )
+
+
+# ---- two policies --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of two runs: how it reads, and whether less of it is better."""
+
+    name: str
+    key: str
+    text: Callable[[float], Quantity | str]
+    less: bool = True
+
+
+def _rate(value: float) -> str:
+    return format.count(value)
+
+
+MEASURES = (
+    Measure("time to first token, median", "ttft_p50_s", format.seconds),
+    Measure("time to first token, p95", "ttft_p95_s", format.seconds),
+    Measure("time an output token, mean", "tpot_s", format.seconds),
+    Measure("gap between tokens, p99", "itl_p99_s", format.seconds),
+    Measure("longest gap of all", "worst_itl_s", format.seconds),
+    Measure("output tokens a second", "output_tokens_per_s", _rate, less=False),
+)
+
+
+def comparison(a: Side, b: Side) -> Table:
+    """Both policies, figure by figure, with the difference."""
+    return Table(
+        (
+            Column("", lambda m: m.name, left=True),
+            Column(f"● A, {a.name}", lambda m: str(m.text(a.summary[m.key]))),
+            Column(f"○ B, {b.name}", lambda m: str(m.text(b.summary[m.key]))),
+            Column("", lambda m: _dumbbell(a.summary[m.key], b.summary[m.key]), wide_only=True),
+            Column("A against B", lambda m: delta(m, a.summary[m.key], b.summary[m.key])),
+        ),
+        MEASURES,
+    )
+
+
+def delta(measure: Measure, a: float, b: float) -> str:
+    """How A differs from B, and whether that is better: "−67 %, better"."""
+    if not (math.isfinite(a) and math.isfinite(b)) or b == 0:
+        return "–"
+    change = a / b - 1
+    if abs(change) < 0.005:  # noqa: PLR2004  # half a percent: the same, as far as a table tells
+        return "the same"
+    better = (change < 0) == measure.less
+    sign = "−" if change < 0 else "+"
+    written = f"{abs(100 * change):.0f}{format.NBSP}%" if abs(change) < 10 else format.times(a / b)  # noqa: PLR2004
+    return f"{sign if abs(change) < 10 else ''}{written}, {'better' if better else 'worse'}"  # noqa: PLR2004
+
+
+def _dumbbell(a: float, b: float) -> Html:
+    """Both figures on one line from 0."""
+    top = max((v for v in (a, b) if math.isfinite(v)), default=0.0)
+    if not top or not (math.isfinite(a) and math.isfinite(b)):
+        return Html("")
+    pa, pb = (4 + 92 * v / top for v in (a, b))
+    low, high = min(pa, pb), max(pa, pb)
+    return Html(
+        f'<span class="sc-dumbbell"><s style="left:{low:.1f}%;width:{high - low:.1f}%"></s>'
+        f'<i style="left:{pb:.1f}%"></i><i class="a" style="left:{pa:.1f}%"></i></span>'
+    )
+
+
+def small_alt(side: Side) -> str:
+    """A small timeline in a sentence."""
+    return f"{side.summary['arrived']:,} requests under {side.name}, done after {format.seconds(side.summary['duration_s'])}."
+
+
+# ---- derivation and questions ----------------------------------------------------------------------------------
+
+
+def arithmetic(a: Side, view: serving.StepView) -> list[Line]:
+    """The chosen step's price, and two of the run's figures, with their values put in."""
+    s, scenario = a.summary, a.plan.scenario
+    lines = [
+        Line(
+            "step",
+            f"{view.prefill_tokens:,} prefill + {view.decode_tokens:,} decode tokens",
+            format.tokens(view.tokens),
+        ),
+        Line("its time", _why_so_long(view, scenario.source), Ink(format.seconds(view.seconds), view.bound)),
+        Line(
+            "throughput",
+            f"{s['output_tokens']:,} tokens ÷ {format.seconds(s['duration_s'])}",
+            f"{format.count(s['output_tokens_per_s'])} tokens/s",
+            gap=True,
+        ),
+        Line("in the system", "running + waiting, weighted by time", f"{s['in_system']:.2f} requests"),
+    ]
+    rate = s["finished"] / s["duration_s"] if s["duration_s"] else math.nan
+    stay = Line(
+        "Little's law",
+        f"{format.significant(rate)} requests/s × {format.seconds(s['latency_s'])} each",
+        f"{rate * s['latency_s']:.2f} requests",
+    )
+    return [*lines, stay]
+
+
+def _why_so_long(view: serving.StepView, source: str) -> Text:
+    if source != "datasheet":
+        return "the sum of its operations at fitted rates"
+    other = {"memory": "its bytes ÷ bandwidth", "compute": "its FLOPs ÷ peak"}.get(view.bound, "as given")
+    return f"the longer of bytes ÷ bandwidth and FLOPs ÷ peak: {other}"
+
+
+QUESTIONS: Sequence[Question] = (
+    Question(
+        "A smaller budget shortens the gaps between tokens. What does it do to the first one?",
+        "Show a budget of 128",
+        {"token_budget": 128},
+    ),
+    Question(
+        "Does prefill first ever win?",
+        "Show all at once",
+        {"arrivals": "at_once", "policy": "vllm_v0", "against": "vllm_v1"},
+    ),
+    Question("How few blocks until somebody loses its cache?", "Show 400 blocks", {"kv_blocks": 400}),
+)

@@ -1,0 +1,120 @@
+"""Requests as the page's controls describe them: when they come and how long they are, or an uploaded trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from costmodel import serving
+from pages.parts import state
+
+MOST_ROWS = 2000  # of an uploaded trace: what the page's engine replays while somebody waits
+
+ARRIVALS: Mapping[str, str] = {
+    "poisson": "independent (Poisson)",
+    "gamma": "in bursts (gamma)",
+    "constant": "evenly spaced",
+    "at_once": "all at once",
+    "closed_loop": "closed loop of users",
+}
+LENGTHS: Mapping[str, str] = {
+    "fixed": "all equal",
+    "uniform": "uniform, half to one and a half",
+    "lognormal": "lognormal",
+    "azure_conv": "as Azure conversations 2023",
+    "azure_code": "as Azure code completion 2023",
+}
+_SPREAD = 0.6  # sigma of the lognormal: two in three within a factor of 1.8
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What the controls ask for; equal settings give equal requests."""
+
+    arrivals: str
+    rate: float
+    burstiness: float
+    users: int
+    count: int
+    prompt: str
+    prompt_tokens: int
+    output: str
+    output_tokens: int
+    seed: int
+    shared_prefix: int
+
+    @classmethod
+    def asked(cls) -> Workload:
+        """The workload of the controls in this run."""
+        value = state.value
+        return cls(
+            arrivals=value("arrivals"),
+            rate=float(value("rate")),
+            burstiness=value("burstiness"),
+            users=value("users"),
+            count=value("requests"),
+            prompt=value("prompt_kind"),
+            prompt_tokens=value("prompt_length"),
+            output=value("output_kind"),
+            output_tokens=value("output_length"),
+            seed=value("seed"),
+            shared_prefix=value("shared_prefix"),
+        )
+
+    def table(self, rate: float | None = None, count: int | None = None) -> pd.DataFrame:
+        """The requests; at another rate or in another number where one is given."""
+        sizes = {
+            "count": count or self.count,
+            "seed": self.seed,
+            "prompt": _lengths(self.prompt, self.prompt_tokens, _AZURE_PROMPTS),
+            "output": _lengths(self.output, self.output_tokens, _AZURE_OUTPUTS),
+        }
+        requests = _PROCESSES[self.arrivals](self, rate or self.rate, sizes)
+        return self._with_prefix(requests) if self.shared_prefix else requests
+
+    def _with_prefix(self, requests: pd.DataFrame) -> pd.DataFrame:
+        """Let every prompt begin with the same tokens (a system prompt), as far as it is long enough."""
+        own = range(len(requests))
+        ids = [
+            [(0, i) if i < self.shared_prefix else (request + 1, i) for i in range(tokens)]
+            for request, tokens in zip(own, requests["prompt_tokens"], strict=True)
+        ]
+        attrs = dict(requests.attrs)
+        requests = requests.assign(token_ids=ids)
+        requests.attrs.update(attrs)
+        return requests
+
+
+_PROCESSES: Mapping[str, Callable[[Workload, float, dict[str, Any]], pd.DataFrame]] = {
+    "poisson": lambda w, rate, sizes: serving.poisson(rate=rate, **sizes),
+    "gamma": lambda w, rate, sizes: serving.gamma(rate=rate, burstiness=w.burstiness, **sizes),
+    "constant": lambda w, rate, sizes: serving.constant(rate=rate, **sizes),
+    "at_once": lambda w, rate, sizes: serving.at_once(**sizes),
+    "closed_loop": lambda w, rate, sizes: serving.closed_loop(users=w.users, **sizes),
+}
+_AZURE_PROMPTS = {"azure_conv": serving.AZURE_CONV_PROMPTS, "azure_code": serving.AZURE_CODE_PROMPTS}
+_AZURE_OUTPUTS = {"azure_conv": serving.AZURE_CONV_OUTPUTS, "azure_code": serving.AZURE_CODE_OUTPUTS}
+
+
+def _lengths(kind: str, tokens: int, traced: Mapping[str, serving.Quantiles]) -> Any:
+    if kind in traced:
+        return traced[kind]
+    if kind == "uniform":
+        return (max(1, tokens // 2), tokens + tokens // 2)
+    return serving.Lognormal(tokens, _SPREAD) if kind == "lognormal" else tokens
+
+
+def read_upload(content: bytes) -> pd.DataFrame:
+    """The requests of an uploaded trace, the first ``MOST_ROWS`` of them.
+
+    Raises
+    ------
+    ConfigError: for a file that is no trace; it names the line.
+    """
+    table = serving.read_trace(content).head(MOST_ROWS).reset_index(drop=True)
+    if "id" not in table:
+        table = table.assign(id=[f"r{i}" for i in range(len(table))])
+    return table
