@@ -9,6 +9,8 @@ shell.run(
     [
         st.Page("pages/roofline/page.py", title="Roofline", url_path="roofline", default=True),
         st.Page("pages/shapes/page.py", title="Shapes", url_path="shapes"),
+        st.Page("pages/batching/page.py", title="Batching", url_path="batching"),
+        st.Page("pages/scheduler/page.py", title="Scheduler", url_path="scheduler"),
         st.Page("pages/memory/page.py", title="Memory", url_path="memory"),
         st.Page("pages/model/page.py", title="Model", url_path="model"),
     ]
