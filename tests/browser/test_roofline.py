@@ -1,0 +1,176 @@
+"""The Roofline page in a real browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from pages.parts import codec
+from tests.browser.conftest import NewPage
+from tests.browser.driving import every_view, settle, visit
+from tests.browser.server import serving
+
+LONG = 15_000  # ms, a bound against hanging
+
+
+def mark(page: Page, step: str) -> Locator:
+    """The mark of the decode step or the prefill on the first picture."""
+    return page.locator(f'.st-key-time svg [aria-label^="{step} of "]')
+
+
+def heading(page: Page) -> Locator:
+    return page.locator("h1")
+
+
+def slider(page: Page, key: str) -> Locator:
+    return page.locator(f".st-key-{key} input[type=range]")
+
+
+def chart_slider(page: Page, key: str) -> Locator:
+    return page.locator(f'.st-key-time form.vega-bindings input[name="{key}"]')
+
+
+def drag(page: Page, handle: Locator, start: float, end: float) -> None:
+    """Take a slider at one share of its width and move it to another, without letting go."""
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + start * box["width"], y)
+    page.mouse.down()
+    for step in range(1, 11):
+        page.mouse.move(box["x"] + (start + (end - start) * step / 10) * box["width"], y)
+
+
+class Sent:
+    """Messages that a page sends to its server."""
+
+    def __init__(self, page: Page) -> None:
+        self.count = 0
+        page.on("websocket", lambda socket: socket.on("framesent", self._note))
+
+    def _note(self, _: object) -> None:
+        self.count += 1
+
+
+@every_view
+def test_the_page_loads_and_fits(page: Page) -> None:
+    visit(page)
+    expect(heading(page)).to_contain_text("cannot finish sooner than 356\u00a0µs")
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
+    expect(mark(page, "decode")).to_have_attribute("aria-label", "decode of 1: 356\u00a0µs")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    chart = page.locator(".st-key-time svg.marks").bounding_box()
+    assert chart is not None
+    assert chart["width"] <= page.viewport_size["width"]  # type: ignore[index]  # every view has a size
+
+
+@every_view
+def test_a_slider_moves_the_mark_the_link_keeps_it_and_a_reload_restores_it(page: Page) -> None:
+    visit(page)
+    before = mark(page, "decode").get_attribute("transform")
+    slider(page, "batch").focus()
+    slider(page, "batch").press("End")
+    expect(mark(page, "decode")).to_have_attribute("aria-label", re.compile("decode of 1,024: "), timeout=LONG)
+    assert mark(page, "decode").get_attribute("transform") != before
+    expect(heading(page)).to_contain_text("for 1,024 sequences", timeout=LONG)
+    expect(page).to_have_url(re.compile(r"batch=1024"))
+    page.reload()
+    settle(page)
+    expect(mark(page, "decode")).to_have_attribute("aria-label", re.compile("decode of 1,024: "), timeout=LONG)
+    expect(heading(page)).to_contain_text("for 1,024 sequences")
+
+
+def test_dragging_in_the_chart_sends_nothing_until_the_hand_lets_go(page: Page) -> None:
+    sent = Sent(page)
+    visit(page)
+    expect(chart_slider(page, "bandwidth_x")).to_have_value("1")
+    quiet = sent.count
+    drag(page, chart_slider(page, "bandwidth_x"), 0.2, 0.6)
+    expect(mark(page, "decode")).not_to_have_attribute("aria-label", "decode of 1: 356\u00a0µs")
+    moved = mark(page, "decode").get_attribute("aria-label")
+    expect(page.locator(".st-key-roof form.vega-bindings input[name=bandwidth_x]")).to_have_value(
+        chart_slider(page, "bandwidth_x").input_value()
+    )
+    page.wait_for_timeout(400)  # longer than any debounce: what would be sent is sent by then
+    assert sent.count == quiet
+    expect(heading(page)).to_contain_text("356\u00a0µs")
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"bandwidth_x=2\.\d"), timeout=LONG)
+    expect(heading(page)).not_to_contain_text("356\u00a0µs", timeout=LONG)
+    assert sent.count > quiet
+    assert mark(page, "decode").get_attribute("aria-label") == moved
+    owner = slider(page, "bandwidth_x").input_value()
+    assert float(owner) == pytest.approx(float(chart_slider(page, "bandwidth_x").input_value()))
+    page.reload()
+    settle(page)
+    expect(mark(page, "decode")).to_have_attribute("aria-label", str(moved), timeout=LONG)
+    expect(chart_slider(page, "bandwidth_x")).to_have_value(owner)
+
+
+def test_the_sidebars_slider_moves_the_pictures_while_it_is_dragged(page: Page) -> None:
+    sent = Sent(page)
+    visit(page)
+    quiet = sent.count
+    thumb = page.locator(".st-key-compute_x [data-testid=stSliderThumbValue]").locator("..")
+    box = thumb.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(8):
+        page.mouse.move(x + 10 * step, y)
+    expect(mark(page, "prefill")).not_to_have_attribute("aria-label", "prefill of 500: 602\u00a0µs")
+    assert sent.count == quiet
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("compute_x="), timeout=LONG)
+    expect(chart_slider(page, "compute_x")).to_have_value(slider(page, "compute_x").input_value())
+
+
+def test_keys_on_the_charts_slider_reach_the_owner(page: Page) -> None:
+    visit(page)
+    expect(chart_slider(page, "compute_x")).to_have_value("1")
+    chart_slider(page, "compute_x").focus()
+    chart_slider(page, "compute_x").press("ArrowRight")
+    expect(page).to_have_url(re.compile(r"compute_x=1\.05"), timeout=LONG)
+    expect(slider(page, "compute_x")).to_have_value("1.05")
+
+
+def test_a_deep_link_works_as_the_first_visit_to_a_fresh_server(new_page: NewPage, tmp_path: Path) -> None:
+    hw = codec.custom_hardware("<i>My chip</i>", bandwidth=6.7e12, memory=1e11, peak={"bf16": 1e15})
+    link = f"roofline?hardware=custom&accelerator={codec.pack_hardware(hw)}&count=attention&batch=77&bandwidth_x=2"
+    with serving(tmp_path / "log") as address:
+        page = visit(new_page(server=address), link)
+        expect(heading(page)).to_contain_text("for 77 sequences over 2,048 cached tokens each on <i>My chip</i>")
+        expect(page.locator("h1 i")).to_have_count(0)
+        expect(slider(page, "bandwidth_x")).to_have_value("2")
+        expect(page.get_by_test_id("stSidebar")).to_be_visible()
+        page.close()
+
+
+def test_back_returns_to_the_model_before(page: Page) -> None:
+    visit(page)
+    page.get_by_role("combobox", name="Hardware").click()
+    page.get_by_role("option", name="B200", exact=True).click()
+    expect(heading(page)).to_contain_text("on B200", timeout=LONG)
+    expect(page).to_have_url(re.compile("hardware=b200"))
+    page.go_back()
+    expect(heading(page)).to_contain_text("on H100 SXM", timeout=LONG)
+
+
+def test_the_colours_follow_the_theme_without_a_rerun(new_page: NewPage) -> None:
+    strokes = {}
+    for view in ("light", "dark"):
+        page = visit(new_page(view))
+        strokes[view] = page.locator(".st-key-time svg path[stroke-width='4']").first.get_attribute("stroke")
+        assert page.evaluate("getComputedStyle(document.querySelector('h1 .memory')).color") != ""
+    assert {view: str(colour).lower() for view, colour in strokes.items()} == {"light": "#3a5bb0", "dark": "#7599f1"}
+
+
+def test_the_derivation_opens_and_copies(page: Page) -> None:
+    visit(page)
+    page.get_by_text("Show the arithmetic").click()
+    expect(page.get_by_text("595,984,384 parameters × 2 bytes")).to_be_visible()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
