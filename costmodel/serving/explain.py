@@ -137,8 +137,8 @@ def _view(step: int, engine: StepEngine, start: float, price: StepPrice) -> Step
     return StepView(
         step=step,
         start_s=start,
-        seconds=price.seconds,
-        bound=bound_of(engine.pricer, price.memory_seconds, price.compute_seconds),
+        seconds=price[0],
+        bound=bound_of(engine.pricer, *price[1:]),
         pool=engine.name,
         tokens=tokens,
         prefill_tokens=tokens - decodes,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,31 +31,11 @@ View = tuple[int | None, int | None]
 FULL: View = (None, None)
 
 
-class StepPrice(NamedTuple):
-    """Seconds of a step, and the two sides of its floor: bytes over bandwidth and FLOPs over peaks."""
+StepPrice = tuple[float, float, float]
+"""Seconds of a step, and the two sides of its floor: bytes over bandwidth and FLOPs over peaks."""
 
-    seconds: float
-    memory_seconds: float
-    compute_seconds: float
-
-
-class Line(NamedTuple):
-    """The price of decode steps that follow each other with the same sequences: linear in the step's index k.
-
-    Attributes
-    ----------
-    seconds, growth: of step 0, and by how much each further step takes longer.
-    memory_seconds, memory_growth, compute_seconds, compute_growth: the same for the two sides of the floor.
-    steps: for how many steps it holds (until the other side binds).
-    """
-
-    seconds: float
-    growth: float
-    memory_seconds: float
-    memory_growth: float
-    compute_seconds: float
-    compute_growth: float
-    steps: float
+Stretch = tuple[int, float, float, float, float]
+"""Decode steps in a row: how many, seconds of the first and of all, and both sides of the floor of all."""
 
 
 class Pricer(Protocol):
@@ -84,8 +64,13 @@ class Pricer(Protocol):
         ``reads``: cached tokens that these read together, an entry a view.
         """
 
-    def line(self, batch: int, reads: Sequence[float], growth: Sequence[float]) -> Line:
-        """Price decode steps in a row: ``batch`` sequences, ``reads`` growing by ``growth`` each step."""
+    def stretch(
+        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    ) -> Stretch:
+        """Price up to ``steps`` decode steps in a row: ``batch`` sequences, whose ``reads`` grow by ``growth`` each step.
+
+        There may be fewer: none starts ``gap`` seconds after the first or later, and one side binds in all of them.
+        """
 
 
 def bound_of(pricer: Pricer, memory_seconds: float, compute_seconds: float) -> str:
@@ -106,12 +91,11 @@ class EqualSteps:
             raise ConfigError("step_seconds", step_seconds, "a number of seconds above 0")
         self.step_seconds = float(step_seconds)
         self.words = f"every step takes {step_seconds:g} s"
-        self._price = StepPrice(float(step_seconds), 0.0, 0.0)
-        self._line = Line(float(step_seconds), 0.0, 0.0, 0.0, 0.0, 0.0, np.inf)
+        self._price = (float(step_seconds), 0.0, 0.0)
 
     def clock(self) -> StepClock:
         """Return a clock that counts steps."""
-        return StepClock(self._price.seconds)
+        return StepClock(self.step_seconds)
 
     def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:  # noqa: ARG002  # the same for any
         """Return the one price."""
@@ -121,9 +105,12 @@ class EqualSteps:
         """Return the one price."""
         return self._price
 
-    def line(self, batch: int, reads: Sequence[float], growth: Sequence[float]) -> Line:  # noqa: ARG002  # as above
-        """Return the one price, for ever."""
-        return self._line
+    def stretch(
+        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    ) -> Stretch:
+        """Price steps by their number. A clock that counts steps knows better than ``gap`` when something comes."""
+        each = self.step_seconds
+        return steps, each, steps * each, 0.0, 0.0
 
 
 # ---- priced by the cost model --------------------------------------------------------------------------------------
@@ -139,8 +126,24 @@ def priced_steps(  # noqa: PLR0917  # the order is that of ``costmodel.price``
 ) -> Pricer:
     """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster."""
     if rates == "datasheet":
-        return FloorSteps(model, hw, precision, tensor_parallel)
+        return floor_steps(model, hw, precision, tensor_parallel)
     raise ConfigError("rates", rates, "datasheet")
+
+
+def steps_to_fill(gap: float, first: float, each: float) -> int:
+    """Return how many steps, of which each takes ``each`` longer than the one before, fill ``gap`` seconds (1 at least).
+
+    >>> steps_to_fill(10.0, 2.0, 1.0), steps_to_fill(9.0, 2.0, 1.0), steps_to_fill(6.0, 2.0, 0.0)
+    (4, 3, 3)
+    """
+    half = each / 2
+    linear = first - half
+    steps = math.ceil(2 * gap / (linear + math.sqrt(linear * linear + 4 * half * gap)))
+    while steps > 1 and (steps - 1) * (linear + half * (steps - 1)) >= gap:
+        steps -= 1
+    while steps * (linear + half * steps) < gap:
+        steps += 1
+    return steps if steps > 1 else 1
 
 
 def reader(view: View) -> Callable[[int], int]:
@@ -157,8 +160,33 @@ def reader(view: View) -> Callable[[int], int]:
     return int
 
 
+Amount = Callable[[int, int], float]
+"""What a prompt of so many new tokens over so many cached ones adds to a sum."""
+
+
+def pairs_of(view: View) -> Amount:
+    """Query-key pairs of a prompt under a view."""
+
+    def pairs(new: int, cached: int) -> float:
+        return float(visible_pairs(cached + new, *view) - visible_pairs(cached, *view))
+
+    return pairs
+
+
+def reads_of(view: View) -> Amount:
+    """Cached tokens that a prompt reads under a view."""
+    read = reader(view)
+    return lambda new, cached: read(cached)  # noqa: ARG005  # as the others
+
+
+def latent_of(mixer: LatentAttention) -> Amount:
+    """FLOPs of latent attention of one layer."""
+    pairs = pairs_of(FULL)
+    return lambda new, cached: float(latent_flops(mixer, pairs(new, cached), cached))
+
+
 @dataclass
-class _Form:
+class Form:
     """A linear form of a step's sums: seconds of its bytes, or seconds of its arithmetic.
 
     ``batch`` counts the sequences that decode; for these, pairs are reads and one more, so that reads are enough.
@@ -187,18 +215,18 @@ class _Form:
         """What a step costs before anything that depends on its caches."""
         tokens = batch + prompt_tokens
         seconds = self.one + self.tokens * tokens + self.prefill_tokens * prompt_tokens + self.batch * batch
-        seconds += self.logits * logits + self.sequences * sequences + (self.has_logits if logits else 0.0)
-        for sizes, each in self.experts.items():
-            seconds += each * _experts(*sizes).hit(tokens)
+        seconds += self.logits * logits + self.sequences * sequences
+        if logits:
+            seconds += self.has_logits
+        if self.experts:
+            seconds += sum(each * _experts(*sizes).hit(tokens) for sizes, each in self.experts.items())
         return seconds
 
-    def of_prompts(
-        self, pairs: Mapping[View, float], reads: Mapping[View, float], latent: Mapping[LatentAttention, float]
-    ) -> float:
-        """What the squares and the caches of prompts cost."""
-        seconds = sum(each * pairs[view] for view, each in self.pairs.items())
-        seconds += sum(each * reads[view] for view, each in self.reads.items())
-        return seconds + sum(each * latent[mixer] for mixer, each in self.latent.items())
+    @property
+    def plain(self) -> bool:
+        """Whether every layer sees everything, and nothing depends on more than a few sums."""
+        views = {*self.pairs, *self.reads, *self.decode_reads}
+        return views <= {FULL} and not self.latent and not self.experts
 
     def take_plain(self, name: str, coefficient: float) -> None:
         setattr(self, name, getattr(self, name) + coefficient)
@@ -241,14 +269,14 @@ _ENDLESS = 1e15  # cached tokens, so many that keys and values are not rebuilt f
 _TAKE: Mapping[str, Callable[..., None]] = {
     "one": lambda form, c: form.take_plain("one", c),
     "tokens": lambda form, c: form.take_plain("tokens", c),
-    "tokens of": _Form.take_tokens_of,
+    "tokens of": Form.take_tokens_of,
     "logits": lambda form, c: form.take_plain("logits", c),
     "has logits": lambda form, c: form.take_plain("has_logits", c),
     "sequences": lambda form, c: form.take_plain("sequences", c),
-    "pairs": _Form.take_pairs,
-    "reads": _Form.take_reads,
-    "latent flops": _Form.take_latent,
-    "experts": _Form.take_experts,
+    "pairs": Form.take_pairs,
+    "reads": Form.take_reads,
+    "latent flops": Form.take_latent,
+    "experts": Form.take_experts,
 }
 
 
@@ -277,33 +305,43 @@ def _union(terms: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(key for keys in terms for key in keys))
 
 
-_NOTHING = StepPrice(0.0, 0.0, 0.0)
+_NOTHING: StepPrice = (0.0, 0.0, 0.0)
+
+
+def floor_steps(model: Model, hw: Hardware, precision: Precision | None, tensor_parallel: int) -> FloorSteps:
+    """Return what prices steps of a model at their datasheet floor."""
+    the_plan = plan(model, settle(model, hw, precision), tensor_parallel, "attention")
+    memory, compute = Form(), Form()
+    memory.add(the_plan.features, the_plan.total_bytes / hw.bandwidth)
+    for dtype, row in the_plan.flops_by_dtype.items():
+        compute.add(the_plan.features, row / hw.peak_of(dtype))
+    kind = PlainFloorSteps if memory.plain and compute.plain else FloorSteps
+    return kind(memory, compute, f"datasheet floor of {model.name} on {hw.name}")
 
 
 class FloorSteps:
-    """Steps at their datasheet floor: one maximum over the whole step."""
+    """Steps at their datasheet floor: one maximum over the whole step.
+
+    Parameters
+    ----------
+    memory, compute: seconds of a step's bytes and of its arithmetic.
+    """
 
     priced = True
     step_seconds = None
 
-    def __init__(self, model: Model, hw: Hardware, precision: Precision | None, tensor_parallel: int) -> None:
-        the_plan = plan(model, settle(model, hw, precision), tensor_parallel, "attention")
-        self.words = f"datasheet floor of {model.name} on {hw.name}"
-        memory, compute = _Form(), _Form()
-        memory.add(the_plan.features, the_plan.total_bytes / hw.bandwidth)
-        for dtype, row in the_plan.flops_by_dtype.items():
-            compute.add(the_plan.features, row / hw.peak_of(dtype))
-        self._sides = memory, compute
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Turn the forms into what loops can walk fast."""
-        sides = self._sides
+    def __init__(self, memory: Form, compute: Form, words: str) -> None:
+        self.words = words
+        self._sides = sides = memory, compute
         self.views = _union(side.decode_reads for side in sides) or (FULL,)
         self._readers = [reader(view) for view in self.views]
         self._decode = [tuple(side.decode_reads.get(view, 0.0) for side in sides) for view in self.views]
-        self._pairs, self._reads = _union(side.pairs for side in sides), _union(side.reads for side in sides)
-        self._latent = _union(side.latent for side in sides)
+        self._prompt_amounts: list[Amount] = []
+        self._prompt: list[tuple[float, ...]] = []
+        for name, make in (("pairs", pairs_of), ("reads", reads_of), ("latent", latent_of)):
+            for key in _union(getattr(side, name) for side in sides):
+                self._prompt_amounts.append(make(key))
+                self._prompt.append(tuple(getattr(side, name).get(key, 0.0) for side in sides))
         self._batches: dict[int, tuple[float, float]] = {}
 
     def clock(self) -> PricedClock:
@@ -322,24 +360,20 @@ class FloorSteps:
         for amount, (memory_each, compute_each) in zip(reads, self._decode, strict=True):
             memory += amount * memory_each
             compute += amount * compute_each
-        return StepPrice(memory if memory >= compute else compute, memory, compute)
+        return (memory if memory >= compute else compute), memory, compute
 
-    def line(self, batch: int, reads: Sequence[float], growth: Sequence[float]) -> Line:
-        """Price decode steps in a row: ``batch`` sequences, ``reads`` growing by ``growth`` each step."""
+    def stretch(
+        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    ) -> Stretch:
+        """Price up to ``steps`` decode steps in a row: both sides grow by equal amounts."""
         memory, compute = self._of_batch(batch)
-        memory_growth = compute_growth = 0.0
+        more_memory = more_compute = 0.0
         for amount, more, (memory_each, compute_each) in zip(reads, growth, self._decode, strict=True):
             memory += amount * memory_each
             compute += amount * compute_each
-            memory_growth += more * memory_each
-            compute_growth += more * compute_each
-        if compute > memory:
-            first, each, ahead, behind = compute, compute_growth, compute - memory, memory_growth - compute_growth
-        else:
-            first, each, ahead, behind = memory, memory_growth, memory - compute, compute_growth - memory_growth
-        # The side that binds is overtaken when the other grows faster: at most once.
-        steps = ahead // behind + 1 if behind > 0 else math.inf
-        return Line(first, each, memory, memory_growth, compute, compute_growth, steps)
+            more_memory += more * memory_each
+            more_compute += more * compute_each
+        return lines(memory, more_memory, compute, more_compute, steps, gap)
 
     def _of_batch(self, batch: int) -> tuple[float, float]:
         """Both sides of a decode step of ``batch`` sequences, without what their caches cost."""
@@ -349,26 +383,78 @@ class FloorSteps:
             found = self._batches[batch] = memory, compute
         return found
 
-    def _with_prompts(self, pieces: Sequence[Piece], batch: int) -> tuple[float, float]:
+    def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:
         """Both sides of a step of prompts (or chunks of them) and ``batch`` decodes, without these decodes' caches."""
-        # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last chunk.
-        single = [cached for new, cached, _ in pieces if new == 1 and cached]
-        prompts = [piece for piece in pieces if piece[0] != 1 or not piece[1]] if single else pieces
-        pairs = {view: sum(_pairs(new, cached, view) for new, cached, _ in prompts) for view in self._pairs}
-        reads = {view: sum(float(cached_reads(cached, *view)) for _, cached, _ in prompts) for view in self._reads}
-        latent = {
-            mixer: sum(float(latent_flops(mixer, _pairs(new, cached, FULL), cached)) for new, cached, _ in prompts)
-            for mixer in self._latent
-        }
-        tokens, logits = sum(piece[0] for piece in prompts), batch + sum(piece[2] for piece in pieces)
-        sizes = (batch + len(single), tokens, logits, batch + len(pieces))
-        memory, compute = (side.fixed(*sizes) + side.of_prompts(pairs, reads, latent) for side in self._sides)
-        for read, (memory_each, compute_each) in zip(self._readers, self._decode, strict=True):
-            more = sum(map(read, single))
-            memory, compute = memory + more * memory_each, compute + more * compute_each
-        return memory, compute
+        tokens = logits = singles = 0
+        memory = compute = 0.0
+        for new, cached, needs in prompts:
+            logits += needs
+            # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last chunk.
+            if new == 1 and cached:
+                singles += 1
+                terms, amounts = self._decode, [read(cached) for read in self._readers]
+            else:
+                tokens += new
+                terms, amounts = self._prompt, [amount(new, cached) for amount in self._prompt_amounts]
+            for amount, (memory_each, compute_each) in zip(amounts, terms, strict=True):
+                memory += amount * memory_each
+                compute += amount * compute_each
+        sizes = (batch + singles, tokens, batch + logits, batch + len(prompts))
+        return memory + self._sides[0].fixed(*sizes), compute + self._sides[1].fixed(*sizes)
 
 
-def _pairs(new: int, cached: int, view: View) -> float:
-    """Query-key pairs of one sequence."""
-    return float(visible_pairs(cached + new, *view) - visible_pairs(cached, *view))
+class PlainFloorSteps(FloorSteps):
+    """The same for models whose every layer attends to everything and applies all its weights: most steps, most models."""
+
+    def __init__(self, memory: Form, compute: Form, words: str) -> None:
+        super().__init__(memory, compute, words)
+        self._decode_each = memory.decode_reads.get(FULL, 0.0), compute.decode_reads.get(FULL, 0.0)
+        self._pair_each = memory.pairs.get(FULL, 0.0), compute.pairs.get(FULL, 0.0)
+        self._read_each = memory.reads.get(FULL, 0.0), compute.reads.get(FULL, 0.0)
+
+    def stretch(
+        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    ) -> Stretch:
+        """Price up to ``steps`` decode steps in a row."""
+        memory, compute = self._batches.get(batch) or self._of_batch(batch)
+        memory_each, compute_each = self._decode_each
+        amount, more = reads[0], growth[0]
+        return lines(
+            memory + amount * memory_each, more * memory_each, compute + amount * compute_each, more * compute_each, steps, gap
+        )
+
+    def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:
+        tokens = read = 0
+        logits, pairs = batch, 0.0
+        for new, cached, needs in prompts:
+            if new == 1 and cached:
+                return super()._with_prompts(prompts, batch)
+            tokens += new
+            logits += needs
+            read += cached
+            pairs += visible_pairs(cached + new) - visible_pairs(cached) if cached else visible_pairs(new)
+        memory, compute = self._sides
+        sequences = batch + len(prompts)
+        memory_pair, compute_pair = self._pair_each
+        memory_read, compute_read = self._read_each
+        return (
+            memory.fixed(batch, tokens, logits, sequences) + pairs * memory_pair + read * memory_read,
+            compute.fixed(batch, tokens, logits, sequences) + pairs * compute_pair + read * compute_read,
+        )
+
+
+def lines(memory: float, more_memory: float, compute: float, more_compute: float, steps: int, gap: float) -> Stretch:
+    """Up to ``steps`` steps whose two sides grow by equal amounts; see ``Pricer.stretch``."""
+    if compute > memory:
+        first, each, ahead, closer = compute, more_compute, compute - memory, more_memory - more_compute
+    else:
+        first, each, ahead, closer = memory, more_memory, memory - compute, more_compute - more_memory
+    if closer > 0 and ahead < closer * (steps - 1):  # the other side grows faster, and overtakes at most once
+        steps = int(ahead / closer) + 1
+    half = (steps - 1) / 2
+    seconds = steps * (first + each * half)
+    if seconds >= gap and steps > 1:
+        steps = min(steps, steps_to_fill(gap, first, each))
+        half = (steps - 1) / 2
+        seconds = steps * (first + each * half)
+    return steps, first, seconds, steps * (memory + more_memory * half), steps * (compute + more_compute * half)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from costmodel.serving.explain import Replay
 from costmodel.serving.jump import engine_for, why_not
-from costmodel.serving.jump.outcome import outcome_of, phases_of, segments_of
+from costmodel.serving.jump.outcome import Reader
 from costmodel.serving.options import Options, Setup, prepare
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.results import Facts, Run
@@ -48,13 +48,13 @@ def simulate(requests: object, policy: Policy, **options: Any) -> Run:
 def _plain(setup: Setup, note: str) -> Run:
     """Run by the plain engine."""
     simulation = setup.begin()
-    cancelled, rounds = _drive(iter(simulation), lambda: simulation.finished, setup)
+    cancelled = _drive(simulation.advance, lambda: simulation.finished, setup)
     gaps = np.array(simulation.record.other_gaps, dtype=np.float64)
     return Run(
         setup.work,
         simulation.outcome(),
         simulation.segments(),
-        _facts(setup, "steps", rounds, note, simulation.livelock, cancelled=cancelled),
+        _facts(setup, "steps", len(simulation.record.start), note, simulation.livelock, cancelled=cancelled),
         np.column_stack([gaps, np.ones(len(gaps))]),
         lambda: simulation.record.phases,
         _replay(setup),
@@ -64,32 +64,30 @@ def _plain(setup: Setup, note: str) -> Run:
 def _jump(setup: Setup) -> Run:
     """Run by the jump engine."""
     engine = engine_for(setup)
-    cancelled, rounds = _drive(iter(engine.advance, False), lambda: engine.finished, setup)
+    cancelled = _drive(engine.advance, lambda: engine.finished, setup)
+    log = Reader(engine)
     return Run(
         setup.work,
-        outcome_of(engine),
-        segments_of(engine),
-        _facts(setup, "jump", rounds, "", engine.livelock, cancelled=cancelled),
-        np.array(engine.log.gaps, dtype=np.float64).reshape(-1, 2),
-        lambda: phases_of(engine),
+        log.outcome(),
+        log.segments(),
+        _facts(setup, "jump", engine.iterations, "", engine.livelock, cancelled=cancelled),
+        log.other_gaps(),
+        log.phases,
         _replay(setup),
     )
 
 
-def _drive(rounds: Iterator[object], finished: Callable[[], int], setup: Setup) -> tuple[bool, int]:
-    """Go on to the end; return whether the caller ended it, and how many rounds it took."""
+def _drive(advance: Callable[[int], bool], finished: Callable[[], int], setup: Setup) -> bool:
+    """Go on to the end, or until the caller ends it; return whether he did."""
     options, served = setup.options, max(len(setup.work.served), 1)
-    done = 0
-    for _ in rounds:
-        done += 1
-        if done % _ROUNDS_BETWEEN_CALLS == 0:
-            if options.progress is not None:
-                options.progress(finished() / served)
-            if options.cancel is not None and options.cancel():
-                return True, done
+    while advance(_ROUNDS_BETWEEN_CALLS):
+        if options.progress is not None:
+            options.progress(finished() / served)
+        if options.cancel is not None and options.cancel():
+            return True
     if options.progress is not None:
         options.progress(1.0)
-    return False, done
+    return False
 
 
 def _facts(setup: Setup, engine: str, rounds: int, note: str, livelock: str | None, *, cancelled: bool) -> Facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -72,6 +73,10 @@ class Simulation:
             engine.step()
             if len(starts) > before:
                 yield engine
+
+    def advance(self, steps: int) -> bool:
+        """Do up to ``steps`` steps; return whether there is anything left to do."""
+        return sum(1 for _ in islice(self, steps)) == steps
 
     def _next(self) -> StepEngine | None:
         """Return the engine whose next step starts first, None when none has any."""

@@ -146,7 +146,7 @@ class StepEngine:
         price = self.pricer.price(*shape)
         if self.observer is not None:
             self.observer(self, start, price)
-        self.clock.advance(price.seconds)
+        self.clock.advance(price[0])
         if self.came_prefilled:
             self._begin_decoding(scheduled, start)
         self._write(start, price, scheduled, shape)
@@ -167,9 +167,10 @@ class StepEngine:
         prompt_tokens = sum(piece[0] for piece in shape.prompts)
         paid, tokens = decodes + prompt_tokens, sum(scheduled.values())
         record.start.append(start)
-        record.seconds.append(price.seconds)
-        record.memory_seconds.append(price.memory_seconds)
-        record.compute_seconds.append(price.compute_seconds)
+        seconds, memory_seconds, compute_seconds = price
+        record.seconds.append(seconds)
+        record.memory_seconds.append(memory_seconds)
+        record.compute_seconds.append(compute_seconds)
         record.decode_tokens.append(min(decodes, tokens))
         record.prefill_tokens.append(tokens - min(decodes, tokens))
         record.padding_tokens.append(paid - tokens)

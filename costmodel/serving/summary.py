@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -177,7 +177,8 @@ def _gaps(run: Run) -> dict[str, float]:
         weight=np.concatenate([s.even_gaps, others[:, 1]]),
     )
     average = float(mean @ weights + others[:, 0] @ others[:, 1]) / total
-    return {"itl_s": average, **{f"itl_p{p}_s": lines.quantile(p / 100) for p in PERCENTILES}}
+    cuts = lines.quantiles([p / 100 for p in PERCENTILES])
+    return {"itl_s": average, **{f"itl_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
 
 
 @dataclass(frozen=True)
@@ -194,18 +195,33 @@ class Lines:
     count: Floats
     weight: Floats
 
-    def quantile(self, share: float) -> float:
-        """The least value (to the last digits of a float) that this share of all values does not exceed."""
-        wanted = share * float(self.count @ self.weight) * (1 - 1e-12)
-        # Were each run all at its first, or all at its last value, the quantile would be lower, or higher.
-        low, high = (_weighted_quantile(values, self.count * self.weight, wanted) for values in (self.first, self.last))
-        between = (self.last > low) & (self.first < high)
-        wanted -= float((self.count * self.weight)[self.last <= low].sum())
-        inner = Lines(*(column[between] for column in (self.first, self.last, self.count, self.weight)))
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """The least values (to the last digits of a float) that these shares of all values do not exceed."""
+        mass = self.count * self.weight
+        wanted = np.asarray(shares) * float(mass.sum()) * (1 - 1e-12)
+        # Were each run all at its first, or all at its last value, the quantiles would be lower, or higher.
+        lows, highs = (_weighted_quantiles(values, mass, wanted) for values in (self.first, self.last))
+        return [self._between(low, high, want) for low, high, want in zip(lows, highs, wanted.tolist(), strict=True)]
+
+    def _between(self, low: float, high: float, wanted: float) -> float:
+        """The least value between two bounds up to which there are as many as wanted."""
+        inside = (self.last > low) & (self.first < high)
+        below = self.last <= low
+        wanted -= float(self.count[below] @ self.weight[below])
+        runs = Lines(self.first[inside], self.last[inside], self.count[inside], self.weight[inside])
         while high - low > _SETTLED * high:
             middle = (low + high) / 2
-            low, high = (low, middle) if inner.up_to(middle) >= wanted else (middle, high)
+            enough = runs.up_to(middle) >= wanted
+            low, high = (low, middle) if enough else (middle, high)
+            if len(runs.first) > _MANY:
+                wanted, runs = runs._narrowed(low, high, wanted)
         return high
+
+    def _narrowed(self, low: float, high: float, wanted: float) -> tuple[float, Lines]:
+        """Leave out the runs that lie wholly outside of the bounds."""
+        below, inside = self.last <= low, (self.last > low) & (self.first <= high)
+        wanted -= float(self.count[below] @ self.weight[below])
+        return wanted, Lines(self.first[inside], self.last[inside], self.count[inside], self.weight[inside])
 
     def up_to(self, value: float) -> float:
         """How many values are not above ``value``."""
@@ -216,13 +232,15 @@ class Lines:
 
 
 _SETTLED = 1e-13  # relative width at which a search ends
+_MANY = 1000  # runs above which it pays to leave some out
 
 
-def _weighted_quantile(values: Floats, weights: Floats, wanted: float) -> float:
-    """The least of the values up to which their weights add up to ``wanted``."""
+def _weighted_quantiles(values: Floats, weights: Floats, wanted: Floats) -> list[float]:
+    """The least of the values up to which their weights add up to each of ``wanted``."""
     order = np.argsort(values)
-    place = np.searchsorted(np.cumsum(weights[order]), wanted)
-    return float(values[order][min(place, len(values) - 1)])
+    places = np.searchsorted(np.cumsum(weights[order]), wanted)
+    found: list[float] = values[order][np.minimum(places, len(values) - 1)].tolist()
+    return found
 
 
 def _load(run: Run, duration: float) -> dict[str, Any]:

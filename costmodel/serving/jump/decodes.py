@@ -22,52 +22,82 @@ class Decodes:
     Attributes
     ----------
     clock: steps that decoding requests have done. count: how many there are.
-    base: computed tokens less the clock, of each request that decodes. end: clock at which it will have all its tokens.
+    base: computed tokens less the clock, of each request that decodes. end: clock at which it will have all its tokens, -1
+        for one that does not decode. next_end: the least of these.
     """
 
     __slots__ = (
-        "_base_sum", "_block_size", "_heap", "_residues", "_size", "_views", "base", "clock", "count", "end", "single",
+        "_base_sum", "_block_size", "_heap", "_residues", "_size", "_views", "base", "clock", "count", "end", "next_end",
     )  # fmt: skip
 
     def __init__(self, requests: int, block_size: int, views: Sequence[View]) -> None:
         self.clock = self.count = self._base_sum = 0
         self.base, self.end = [0] * requests, [-1] * requests
+        self.next_end = _NEVER
         self._size, self._block_size = max(requests, 1), block_size
         self._heap: list[int] = []  # end * size + index: a pair in one number
-        self._residues = [0] * block_size  # how many need a new block at clocks of each remainder
-        self._views = [_SUMS[_kind(view)](view) for view in views]
-        self.single = tuple(views) == (FULL,)
+        # How many need a new block at clocks of each remainder, twice over, so that a stretch of clocks is one slice.
+        self._residues = [0] * (2 * block_size)
+        self._views = [] if tuple(views) == (FULL,) else [_SUMS[_kind(view)](view) for view in views]
 
     def join(self, index: int, computed: int, remaining: int) -> None:
         """A request starts to decode, with ``remaining`` tokens to get."""
         clock = self.clock
         base, end = computed - clock, clock + remaining
         self.base[index], self.end[index] = base, end
+        if end < self.next_end:
+            self.next_end = end
         heapq.heappush(self._heap, end * self._size + index)
         self._base_sum += base
         self.count += 1
-        self._residues[-base % self._block_size] += 1
-        if not self.single:
-            for view in self._views:
-                view.join(index, base, clock)
+        place = -base % self._block_size
+        self._residues[place] += 1
+        self._residues[place + self._block_size] += 1
+        for view in self._views:
+            view.join(index, base, clock)
 
     def leave(self, index: int) -> None:
-        """A request stops to decode: it has finished, lost its blocks, or sits out a step."""
+        """A request stops to decode before its end: it has lost its blocks, or sits out a step."""
+        self._take_out(index)
+        self._look_ahead()
+
+    def finished(self) -> list[int]:
+        """Take out and return the requests that have all their tokens now."""
+        done = []
+        while self.next_end <= self.clock:
+            index = heapq.heappop(self._heap) % self._size
+            self._take_out(index)
+            done.append(index)
+            self._look_ahead()
+        return done
+
+    def _take_out(self, index: int) -> None:
         base = self.base[index]
         self.end[index] = -1
         self._base_sum -= base
         self.count -= 1
-        self._residues[-base % self._block_size] -= 1
-        if not self.single:
-            for view in self._views:
-                view.leave(index, base, self.clock)
+        place = -base % self._block_size
+        self._residues[place] -= 1
+        self._residues[place + self._block_size] -= 1
+        for view in self._views:
+            view.leave(index, base, self.clock)
+
+    def _look_ahead(self) -> None:
+        """Find the next end, past requests that left before theirs."""
+        heap, size, end = self._heap, self._size, self.end
+        while heap:
+            clock, index = divmod(heap[0], size)
+            if end[index] == clock:
+                self.next_end = clock
+                return
+            heapq.heappop(heap)
+        self.next_end = _NEVER
 
     def advance(self, steps: int) -> None:
         """Everybody does ``steps`` steps."""
         self.clock += steps
-        if not self.single:
-            for view in self._views:
-                view.settle(self.clock)
+        for view in self._views:
+            view.settle(self.clock)
 
     def context(self, index: int) -> int:
         """Computed tokens of a request that decodes."""
@@ -77,46 +107,24 @@ class Decodes:
         """Tokens that a request that decodes has still to get."""
         return self.end[index] - self.clock
 
-    # ---- who finishes -------------------------------------------------------------------------------------------
-
-    def next_end(self) -> int:
-        """The clock at which the next request finishes."""
-        heap, size, end = self._heap, self._size, self.end
-        while heap:
-            clock, index = divmod(heap[0], size)
-            if end[index] == clock:
-                return clock
-            heapq.heappop(heap)  # it left before, or joined anew
-        return _NEVER
-
-    def finished(self) -> list[int]:
-        """Take out and return the requests that have all their tokens now."""
-        done = []
-        while self.next_end() <= self.clock:
-            index = heapq.heappop(self._heap) % self._size
-            self.leave(index)
-            done.append(index)
-        return done
-
     # ---- what they read -----------------------------------------------------------------------------------------
 
     def reads(self) -> list[int]:
         """Cached tokens that the next step reads, an entry a view."""
-        if self.single:
-            return [self._base_sum + self.count * self.clock]
-        return [view.reads(self.clock) for view in self._views]
+        if self._views:
+            return [view.reads(self.clock) for view in self._views]
+        return [self._base_sum + self.count * self.clock]
 
-    def growth(self) -> list[int]:
-        """By how much that grows with each step, until ``next_edge``."""
-        if self.single:
-            return [self.count]
-        return [view.growing for view in self._views]
+    def outlook(self) -> tuple[list[int], list[int], int]:
+        """What the next step reads, by how much that grows with each step, and up to which clock that holds.
 
-    def next_edge(self) -> int:
-        """The clock up to which the growth stays what it is (a window fills, a chunk ends)."""
-        if self.single:
-            return _NEVER
-        return min(view.next_edge() for view in self._views)
+        Until then nobody finishes, and in no view a window fills or a chunk ends.
+        """
+        if not self._views:
+            count = self.count
+            return [self._base_sum + count * self.clock], [count], self.next_end
+        edge = min(view.next_edge() for view in self._views)
+        return self.reads(), [view.growing for view in self._views], min(self.next_end, edge)
 
     # ---- blocks -------------------------------------------------------------------------------------------------
 
@@ -126,11 +134,9 @@ class Decodes:
 
     def new_blocks_in(self, steps: int) -> int:
         """Blocks that the next ``steps`` steps need."""
-        rounds, rest = divmod(steps, self._block_size)
-        first = self.clock % self._block_size
-        last = first + rest
-        needed = rounds * self.count + sum(self._residues[first:last])
-        return needed + sum(self._residues[: last - self._block_size]) if last > self._block_size else needed
+        size = self._block_size
+        first = self.clock % size
+        return steps // size * self.count + sum(self._residues[first : first + steps % size])
 
     def steps_within(self, free: int, steps: int) -> int:
         """How many of the next ``steps`` steps can be done with ``free`` blocks."""

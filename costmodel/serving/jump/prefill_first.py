@@ -83,14 +83,14 @@ class PrefillFirstJump(PromptBlocksJump):
         readers, pieces = self._admit()
         if readers:
             self._stall()
-            self.step(readers, pieces, 0, decode=False)
+            self.step(readers, pieces, decode=False)
             return True
         if self.steady():
             self.jump()
             return True
         preempted = self.take_blocks()
         if self.decodes.count or preempted:
-            self.step([], [], preempted)
+            self.step([], [])
             return True
         return False
 

@@ -28,7 +28,7 @@ class OrcaJump(JumpEngine):
     def special(self) -> bool:
         readers, pieces = self._admit()
         if readers:
-            self.step(readers, pieces, 0)
+            self.step(readers, pieces)
         elif self.decodes.count:
             self.jump()
         else:

@@ -36,7 +36,7 @@ class SarathiJump(PromptBlocksJump):
             self.free -= self.decodes.new_blocks()
         if not readers and not preempted and not self.decodes.count:
             return False
-        self.step(readers, pieces, preempted)
+        self.step(readers, pieces)
         return True
 
     def _read_chunk(self, reader: int, left: int, readers: list[int], pieces: list[Piece]) -> int:

@@ -30,13 +30,14 @@ class TokenBudgetJump(JumpEngine):
         policy = setup.side.policy
         assert isinstance(policy, VllmV1)  # noqa: S101  # what it serves
         self._knobs = policy
+        self._threshold = policy.long_prefill_token_threshold
         self._budget = policy.max_num_batched_tokens
         self._watermark = int(policy.watermark * (self.usable + 1))
         self._late_of: dict[int, float] = {}
 
-    def end_late(self, end: float) -> int:
+    def end_late(self, end: float) -> None:
         self._late_of.clear()
-        return super().end_late(end)
+        super().end_late(end)
 
     def last_token_of(self, index: int) -> float:
         late = self._late_of.get(index)
@@ -58,9 +59,12 @@ class TokenBudgetJump(JumpEngine):
             self._admit(served, threshold)
         if not served.readers and not served.preempted and not resting:
             return self._only_decodes(before)
-        self._rest(resting)
-        self.step(served.readers, served.pieces, served.preempted)
-        self._resume()
+        if resting:
+            self._rest(resting)
+            self.step(served.readers, served.pieces)
+            self._resume()
+        else:
+            self.step(served.readers, served.pieces)
         return True
 
     def _only_decodes(self, free: int) -> bool:
@@ -72,11 +76,11 @@ class TokenBudgetJump(JumpEngine):
             self.jump()
         else:
             self.free -= taken
-            self.step([], [], 0)
+            self.step([], [])
         return True
 
     def _long_prefill_threshold(self) -> int:
-        threshold = self._knobs.long_prefill_token_threshold
+        threshold = self._threshold
         return threshold if threshold and len(self.waiting) + len(self.running) > 1 else UNLIMITED
 
     # ---- running requests -------------------------------------------------------------------------------------------
@@ -88,7 +92,8 @@ class TokenBudgetJump(JumpEngine):
         """
         budget = self._budget - self.decodes.count
         new_blocks = self.decodes.new_blocks()
-        readers, pieces = list(self.partials), []
+        readers = list(self.partials)
+        pieces: list[Piece] = []
         alone = len(readers) == 1 and next(reversed(self.running)) == readers[0]
         for reader in readers:
             computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
@@ -144,15 +149,13 @@ class TokenBudgetJump(JumpEngine):
         self._resting = [(i, self.decodes.context(i), self.decodes.remaining(i)) for i in resting]
         for index in resting:
             self.stop(index)
-        self.resting = len(resting)
 
     def _resume(self) -> None:
         """Put them back."""
-        self.resting = 0
         for index, computed, remaining in self._resting:
             since = self.last_token[index]
             self.decodes.join(index, computed, remaining)
-            self.stint[index] = self.log.begin((index, since, self.decodes.clock, computed))
+            self.stint[index] = self.log.begin(index, since, self.decodes.clock, computed)
             self._late_of[index] = since
             self.late.append((since, 1))
 
@@ -160,24 +163,24 @@ class TokenBudgetJump(JumpEngine):
 
     def _admit(self, served: _Served, threshold: int) -> None:
         """Admit from the head of the line while budget, places and blocks last."""
-        budget, knobs = served.budget, self._knobs
+        budget, knobs, readers = served.budget, self._knobs, served.readers
         while self.waiting:
-            if self.occupied >= self.max_num_seqs:
+            occupied = len(self.running) + len(self.leaving)
+            if occupied >= self.max_num_seqs:
                 self.blocked = True
                 return
-            reader = self.waiting[0]
-            known = self.prompt[reader] + self.sampled[reader]
-            tokens = min(known, threshold)
-            uncut = tokens
-            tokens = min(tokens, budget)
+            head = self.waiting[0]
+            known = self.prompt[head] + self.sampled[head]
+            wish = known if known < threshold else threshold
+            tokens = wish if wish < budget else budget
             whole = known if knobs.reserve_full_isl else tokens
-            needed = self.held(whole) + (self._watermark if self.occupied else 0)
-            if budget <= 0 or (uncut > budget and not knobs.chunked_prefill) or needed > self.free:
+            needed = self.held(whole) + (self._watermark if occupied else 0)
+            if budget <= 0 or (wish > budget and not knobs.chunked_prefill) or needed > self.free:
                 # With nobody else reading, the next step has as little to offer.
-                self.blocked = not served.readers
+                self.blocked = not readers
                 return
             self.admit()
             self.free -= self.held(tokens)
             budget -= tokens
-            served.readers.append(reader)
+            readers.append(head)
             served.pieces.append((tokens, 0, 1 if tokens == known else 0))
