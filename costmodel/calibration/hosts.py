@@ -96,7 +96,8 @@ def _splitwise(folder: Path, sets: Sets) -> pd.DataFrame:
 def _serving(steps: pd.DataFrame) -> pd.DataFrame:
     """Serving steps of 2026, with what the kernels were predicted to take as ``decode``."""
     names = {"sglang": "sglang-2026", "vllm": "vllm-2026", "trtllm": "tensorrt-llm-2026"}
-    return steps.assign(engine=steps.engine.map(names), decode=steps.predicted, source=SERVING_SOURCE)
+    judged = steps[steps.judged]
+    return judged.assign(engine=judged.engine.map(names), decode=judged.predicted, source=SERVING_SOURCE)
 
 
 def _priced(table: pd.DataFrame, sets: Sets) -> Iterator[pd.DataFrame]:

@@ -114,9 +114,11 @@ def _errors(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def steps_table(steps: pd.DataFrame) -> pd.DataFrame:
-    """Errors of whole serving steps: by GPU and model, and over all dense and all MoE models."""
-    parts = [(gpu, name, regime, part) for (regime, gpu, name), part in steps.groupby(["regime", "gpu", "model"])]
-    parts += [("all", "all", regime, part) for regime, part in steps.groupby("regime")]
+    """Errors of whole serving steps: by GPU and model, over all dense and all MoE models, and with those not judged."""
+    judged = steps[steps.judged]
+    parts = [(gpu, name, regime, part) for (regime, gpu, name), part in judged.groupby(["regime", "gpu", "model"])]
+    parts += [("all", "all", regime, part) for regime, part in judged.groupby("regime")]
+    parts += [("all", "all, and those not judged", regime, part) for regime, part in steps.groupby("regime")]
     return pd.DataFrame(
         {"gpu": gpu, "operation": "step", "dtype": name, "regime": regime, **_errors(part), "source": SERVING_SOURCE}
         for gpu, name, regime, part in parts
@@ -140,7 +142,7 @@ def step_bars_table(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Each bar of whole steps beside what was reached."""
     rows = []
     for bar in STEP_BARS:
-        mine = accuracy[(accuracy.operation == "step") & (accuracy.gpu == "all") & (accuracy.regime == bar.regime)]
+        mine = accuracy[(accuracy.operation == "step") & (accuracy.dtype == "all") & (accuracy.regime == bar.regime)]
         reached = mine[["regime", "n", "floor_median_error", "median_error", "p90_error"]]
         met = (mine.median_error <= bar.median) & (mine.p90_error <= bar.p90)
         rows.append(reached.assign(bar=bar.median, p90_bar=bar.p90, met=met))

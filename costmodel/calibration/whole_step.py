@@ -9,8 +9,8 @@ InferenceX draws lengths uniformly from 0.8 to 1.0 of the nominal ones, so their
 where the deployment is fp8 or fp4. Experts are priced as split by tensor parallelism also where they were split by
 expert parallelism.
 
-DeepSeek-R1 is the same network as DeepSeek-V3, but is not judged: several of its rows list configurations that are
-also there as DeepSeek-V3 with half the time, so they were run with multi-token prediction, which no column marks.
+DeepSeek-R1 is the same network as DeepSeek-V3, and is shown but not judged: in the 39 settings that are there under both
+names R1 takes 0.43 to 0.91 of V3's time (median 0.66), so it ran with multi-token prediction, which no column marks.
 """
 
 from __future__ import annotations
@@ -49,6 +49,14 @@ MODELS: Mapping[str, str] = MappingProxyType(
 )
 """Name in the measurements to id in the catalogue of models; rows of other models are left out."""
 
+SHOWN_ONLY: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(
+        ("deepseek-ai/DeepSeek-R1", "nvidia/DeepSeek-R1-NVFP4", "nvidia/DeepSeek-V3.1-NVFP4"),
+        "deepseek-v3",
+    )
+)
+"""The same for models that are not judged."""
+
 _LIKE_STORED = ("deepseek-v3", "qwen3-235b-a22b")  # fp8 checkpoints of 128 x 128 blocks, whatever the row calls them
 
 
@@ -64,7 +72,9 @@ def serving_rows(folder: Path) -> pd.DataFrame:
         raise ConfigError("folder", str(folder), f"a folder with {path.name}")
     table = pd.read_csv(path)
     table = table[(table.parallel_ok == 1) & (table.duplicate == 0) & (table.pp_size == 1)]
-    return table.assign(model=table.model_path.map(MODELS), gpu=table.system.map(GPUS)).dropna(subset=["model", "gpu"])
+    names = table.model_path.map({**MODELS, **SHOWN_ONLY})
+    judged = table.model_path.isin(list(MODELS))
+    return table.assign(model=names, gpu=table.system.map(GPUS), judged=judged).dropna(subset=["model", "gpu"])
 
 
 def precision_of(model: str, gpu: str, precision: object, matmuls: object) -> Precision:
@@ -95,7 +105,8 @@ def tpot(model: Model, hw: Hardware, rates: Rates | str, rows: pd.DataFrame, pre
 def serving_steps(folder: Path, sets: Sets) -> pd.DataFrame:
     """Each serving row with its floor and its estimate.
 
-    Columns: gpu, model, regime ("dense" or "MoE"), engine, tp, batch, and measured, predicted and floor in seconds.
+    Columns: gpu, model, regime ("dense" or "MoE"), engine, tp, batch, judged, and measured, predicted and floor in
+    seconds.
     """
     return pd.concat(list(_priced(serving_rows(folder), sets)), ignore_index=True)
 
@@ -114,6 +125,7 @@ def _priced(rows: pd.DataFrame, sets: Sets) -> Iterator[pd.DataFrame]:
                 "engine": part.backend.to_numpy(),
                 "tp": n,
                 "batch": part.concurrency.to_numpy(float),
+                "judged": part.judged.to_numpy(),
                 "measured": part.tpot_ms.to_numpy(float) * 1e-3,
                 "predicted": tpot(model, hw, serve(hw, sets), part, formats),
                 "floor": tpot(model, hw, "datasheet", part, formats),

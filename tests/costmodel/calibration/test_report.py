@@ -60,9 +60,18 @@ def test_whole_steps_are_met_by_median_and_p90_together():
         {"gpu": "b200", "model": "m", "regime": ["dense"] * 3 + ["MoE"] * 3, "measured": 1.0, "floor": 0.4}
     )
     steps["predicted"] = [1.05, 0.95, 1.06, 1.01, 1.02, 1.9]
-    table = step_bars_table(steps_table(steps)).set_index("regime")
+    table = step_bars_table(steps_table(steps.assign(judged=True))).set_index("regime")
     assert bool(table.met["dense"])
     assert not bool(table.met["MoE"]), "its p90 is too high"
+
+
+def test_steps_that_are_not_judged_are_shown():
+    steps = pd.DataFrame({"gpu": "b200", "model": "m", "regime": "MoE", "measured": 1.0, "floor": 0.4}, index=range(2))
+    steps = steps.assign(predicted=[1.1, 3.0], judged=[True, False])
+    table = steps_table(steps).set_index("dtype")
+    assert table.n.to_dict() == {"m": 1, "all": 1, "all, and those not judged": 2}
+    assert table.p90_error["all"] == pytest.approx(0.1)
+    assert table.p90_error["all, and those not judged"] > 1
 
 
 def test_the_bars_are_the_issues():

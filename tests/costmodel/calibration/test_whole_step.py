@@ -53,7 +53,8 @@ def test_rows_are_those_that_were_encoded_as_they_ran(reference_data):
     assert (rows.parallel_ok == 1).all()
     assert (rows.duplicate == 0).all()
     assert set(rows.model) == set(MODELS.values())
-    assert not rows.model_path.str.contains("R1").any()
+    assert not rows[rows.judged].model_path.str.contains("R1").any()
+    assert rows[~rows.judged].model_path.str.contains("R1|V3.1").all()
 
 
 def test_a_folder_without_serving_rows_is_refused(tmp_path):
