@@ -243,9 +243,8 @@ const looksOf = (sheet) => new Set(sheet.cells.map(({ state, phase }) => (state 
 
 // One picture in a frame of its own. draw(width) gives {sheet, height, alt}; it is called again when the width changes.
 class Picture {
-  constructor(root, name) {
-    this.root = root;
-    this.name = name;
+  constructor(root, name, keys = "Arrow keys go from cell to cell.") {
+    Object.assign(this, { root, name, keys });
     root.innerHTML = MARKUP;
     [this.legend, this.bar, this.frame] = [".legend", ".bar", ".frame"].map((name) => root.querySelector(name));
     this.canvas = this.frame.querySelector(".canvas");
@@ -264,7 +263,7 @@ class Picture {
     if (!this.width || !this.draw) return;
     const { sheet, height, alt } = this.draw(this.width);
     this.canvas.innerHTML = sheet.finish(height, alt);
-    this.frame.setAttribute("aria-label", `${alt} Arrow keys go from cell to cell.`);
+    this.frame.setAttribute("aria-label", `${alt} ${this.keys}`);
     legend(this.legend, looksOf(sheet));
     this.pointer.take(sheet);
   }

@@ -119,6 +119,7 @@ function curve(sheet, [x1, y1], [x2, y2]) {
 
 class Gathering {
   constructor(root) {
+    this.held = null;
     const place = root.appendChild(document.createElement("div"));
     this.picture = new Picture(place, "gathered");
     this.add = Object.assign(document.createElement("button"), { type: "button", textContent: "Add a sequence", className: "add" });
@@ -132,7 +133,8 @@ class Gathering {
   }
 
   take(data, send) {
-    Object.assign(this, { data, send, lengths: data.lengths, held: null });
+    Object.assign(this, { data, send });
+    if (!this.held) this.lengths = data.lengths;
     this.add.hidden = !data.drag || data.lengths.length >= data.mostSequences;
     this.picture.set((width) => { const drawn = drawGathered(this.data, this.sequences(), width); this.handles = drawn.handles; return drawn; });
     this.picture.paint();

@@ -21,7 +21,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
         controls.switch("count", "Count the caches", off="weights", on="attention")
 
 components.figures(words.figures(numbers))
-components.note(words.below_picture(numbers))
+components.note(words.below_picture(numbers, equal=equal))
 components.derivation(words.arithmetic(numbers), key="shapes_arithmetic")
 
 components.section("What does a whole run cost?", words_run.intro(numbers))

@@ -28,7 +28,7 @@ function drawRun(data, step, width) {
   const share = wide ? 0.13 : 0.24, labels = 44, lanes = width * share;
   const most = items(frames.at(-1).columns), closed = most.filter((item) => item.gap).length;
   const free = width - labels - lanes - 66 - closed * GAP_WIDTH;
-  const first = items(frames[0].rows), rowHeight = clamp(130 / first.length, 5, 14);
+  const first = items(frames[0].rows), rowHeight = clamp(160 / first.length, 6, 16);
   const columnWidth = Math.min(free / (most.length - closed), 16);
   const g = drawPanel(sheet, one, { x: 0, y: 0, width }, { id: "r", share, labels, columnWidth, rowHeight, equal: data.equal });
   const height = g.top + extent(first, rowHeight) + g.edgeHeight + 46;
@@ -40,7 +40,7 @@ function drawRun(data, step, width) {
 // How far the context will reach when the run ends, where the columns are to one scale.
 function ruler(g, wide, tokens) {
   if (!wide || !g.columns.length || g.columns.length === tokens) return;
-  const y = g.edgeBottom + 7, end = g.squareX + wide;
+  const y = Math.max(g.edgeBottom + 7, g.bottom + 40), end = g.squareX + wide;
   g.sheet.line(g.squareX + g.squareWide + 14, y, end, y, "ghost");
   g.sheet.line(end, y - 4, end, y + 4, "ghost");
   g.sheet.text(end, y + 15, `${whole(tokens)} when the run ends`, { anchor: "end", look: "muted", size: 11 });
@@ -123,10 +123,10 @@ class Player {
   constructor(root) {
     root.innerHTML = RUN_MARKUP;
     const find = (name) => root.querySelector(name);
-    Object.assign(this, { root, step: null, timer: null, written: null, calm: matchMedia("(prefers-reduced-motion: reduce)") });
+    Object.assign(this, { root, step: 0, timer: null, written: null, patience: 0, calm: matchMedia("(prefers-reduced-motion: reduce)") });
     Object.assign(this, { first: find(".first"), play: find(".play"), next: find(".next"), range: find("input"), caption: find(".caption"), bill: find(".bill") });
     this.picture = new Picture(find(".picture"), "run");
-    this.triangle = new Picture(find(".triangle"), "cache-triangle");
+    this.triangle = new Picture(find(".triangle"), "cache-triangle", "Left and right go from step to step.");
     this.first.onclick = () => this.rest(0);
     this.next.onclick = () => this.rest(this.step + 1);
     this.play.onclick = () => (this.timer ? this.rest(this.step) : this.start());
@@ -136,16 +136,22 @@ class Player {
   }
 
   take(data, send) {
-    const first = this.step === null, moved = data.step !== this.written;
     Object.assign(this, { data, send, last: data.steps.length - 1 });
     this.range.max = this.last;
-    if (first || (moved && !this.timer)) this.step = data.step;
-    this.written = data.step;
+    this.adopt(data.step);
     this.picture.set((width) => drawRun(this.data, this.step, width));
     this.step = clamp(this.step, 0, this.last);
     this.triangle.set((width) => { const drawn = drawTriangle(this.data, this.step, width); this.chart = drawn; return drawn; });
     this.triangle.paint();
     this.show(this.step);
+  }
+
+  // The page's step, unless it is an answer to what was sent before the last that was sent, or the run is playing.
+  adopt(step) {
+    if (step === this.written) { this.patience = 0; return; }
+    if (this.patience > 0) { this.patience -= 1; return; }
+    if (!this.timer) this.step = step;
+    this.written = step;
   }
 
   show(step) {
@@ -188,7 +194,7 @@ class Player {
   rest(step) {
     this.stop();
     this.show(step);
-    if (this.step !== this.written) { this.written = this.step; this.send(this.step); }
+    if (this.step !== this.written) { Object.assign(this, { written: this.step, patience: 2 }); this.send(this.step); }
   }
 
   label(words, sign) {

@@ -166,15 +166,33 @@ def _pair(first: float, second: float, ladder: format.Ladder) -> format.Quantity
     return format.Quantity(f"{format.significant(first / scale)} → {format.significant(second / scale)}", unit)
 
 
-def below_picture(n: Shapes) -> str:
-    """What the picture shows, and of which layers it is."""
+def below_picture(n: Shapes, *, equal: bool) -> str:
+    """What the picture shows, of which layers it is, and how it is drawn and counted."""
     layers, alike = n.scenario.model.num_layers, n.kinds[n.kind][1]
     of = f"all {layers} layers are alike" if alike == layers else f"{alike} of {layers} layers are like this"
     edges = "The edges are equally wide, because the sentence is the same; what collapses"
     collapses = edges if n.prefill.block("scores") else "What collapses"
     gpus = n.scenario.tensor_parallel
     share = f" The picture shows the whole block, the costs are those of one of {gpus} GPUs." if gpus > 1 else ""
-    return f"One step of one block; {of}. {collapses} is everything on the vertical axis.{share}"
+    return (
+        "The first call takes the whole prompt: the prefill. Every call after it is a decode, one token over keys "
+        f"and values that are already there. This is one step of one block; {of}. {collapses} is everything on the "
+        f"vertical axis. {_SCALES[equal]}{_counted(n)}{share}"
+    )
+
+
+_SCALES = {
+    False: "Matrices are as wide as their features, to one scale.",
+    True: "Every matrix is drawn a cell wide; its size is written on it.",
+}
+
+
+def _counted(n: Shapes) -> str:
+    if not n.is_floor:
+        return " An estimate counts everything: weights, caches and activations."
+    if n.counts_caches:
+        return ""
+    return " The figures count every matrix on every token, the LM head too, as the post does, and no caches."
 
 
 # ---- the arithmetic -------------------------------------------------------------------------------------------------
