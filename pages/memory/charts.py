@@ -262,14 +262,21 @@ def _line() -> Spec:
     }
 
 
+def _place() -> tuple[str, str]:
+    """Pixels of the page's own batch and context."""
+    return "(log(datum.context)/LN10-left)*across", "(top-log(datum.batch)/LN10)*up"
+
+
 def _regions() -> Spec:
     """Names of the regions in the corners that stay empty, and of the curve that is dashed."""
     big = f"({PHONE}?11:16)"
+    x, y = _place()
+    in_corner = f"{x}<60&&{y}>{CURVE_HEIGHT}-60"
     other = "datum.way=='windowed'?'dashed: full pages for every layer':'dashed: windows kept only'"
     return {
         "data": {"name": "frame"},
         "layer": [
-            label("'Fits'", "memory", at("14", str(CURVE_HEIGHT - 14)), weight=600, size=big),
+            label("'Fits'", "memory", at("14", str(CURVE_HEIGHT - 14)), weight=600, size=big, show=f"!({in_corner})"),
             label("'Does not fit'", "ink", at("width-10", "24"), align="'right'", weight=600, size=big),
             label(other, "memory", at("width-10", "44"), align="'right'", show="datum.both"),
         ],
@@ -281,10 +288,10 @@ _CIRCLE = {"type": "point", "shape": "circle", "size": 150, "strokeWidth": 1.6, 
 
 def _point() -> Spec:
     """The page's own batch and context, labelled below the curve where it fits, right of the point where not."""
-    x, y = "(log(datum.context)/LN10-left)*across", "(top-log(datum.batch)/LN10)*up"
+    x, y = _place()
     sequences = "format(datum.batch,',')+(datum.batch==1?' sequence':' sequences')"
     inside = f"{sequences}+({PHONE}?'':' of '+format(datum.context,','))"
-    width_in, width_out = text_width(inside), text_width("'00 sequences'")
+    width_in, width_out = text_width(inside), text_width(sequences)
     left, beside = f"{x}-12-{width_in}>70", f"{x}+12+{width_out}<width"
     below = f"{y}>{CURVE_HEIGHT}-34?{y}-10:{y}+type+6"
     return {

@@ -12,7 +12,19 @@ from costmodel.model import Attention, LatentAttention, Mixer
 from pages.memory.numbers import Memory, Part, latent
 from pages.parts.components import Column, Figure, Html, Ink, Line, Question, Table, share_bar
 from pages.parts.components import Part as Words
-from pages.parts.format import NBSP, count, gibibytes, gigabytes, parameters, percent, significant, tokens
+from pages.parts.format import (
+    BYTES,
+    NBSP,
+    Quantity,
+    count,
+    gibibytes,
+    gigabytes,
+    parameters,
+    percent,
+    quantity,
+    significant,
+    tokens,
+)
 from pages.parts.layers import cached_values, mixer_name
 
 _EXACT = 1e-9
@@ -28,6 +40,11 @@ TWO_WAYS = (
 def machine(m: Memory) -> str:
     """What holds it: "H100 SXM", "8 × H100 SXM"."""
     return m.hardware.name if m.gpus == 1 else f"{m.gpus} × {m.hardware.name}"
+
+
+def marketed(memory: float) -> Quantity:
+    """Bytes as they stand on the box: a datasheet's round figure."""
+    return quantity(memory, BYTES, trim=True)
 
 
 def _sequences(number: float, of: int | None = None) -> str:
@@ -208,7 +225,7 @@ def _bytes(value: float) -> str:
 
 def _room(m: Memory) -> list[Line]:
     fit, box = m.fit, m.hardware.memory_marketed
-    on_the_box = f" of the {gigabytes(box)} on the box" if box else ""
+    on_the_box = f" of the {marketed(box)} on the box" if box else ""
     given = ", as you gave it" if m.scenario.hardware.memory is None else ""
     pool: list[Words] = [str(gibibytes(fit.budget_bytes, 4)), " − ", Ink(gibibytes(fit.weight_bytes, 4), "memory")]
     return [
