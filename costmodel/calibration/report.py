@@ -118,7 +118,8 @@ def steps_table(steps: pd.DataFrame) -> pd.DataFrame:
     judged = steps[steps.judged]
     parts = [(gpu, name, regime, part) for (regime, gpu, name), part in judged.groupby(["regime", "gpu", "model"])]
     parts += [("all", "all", regime, part) for regime, part in judged.groupby("regime")]
-    parts += [("all", "all, and those not judged", regime, part) for regime, part in steps.groupby("regime")]
+    mixed = [(regime, part) for regime, part in steps.groupby("regime") if not part.judged.all()]
+    parts += [("all", "all, and those not judged", regime, part) for regime, part in mixed]
     return pd.DataFrame(
         {"gpu": gpu, "operation": "step", "dtype": name, "regime": regime, **_errors(part), "source": SERVING_SOURCE}
         for gpu, name, regime, part in parts

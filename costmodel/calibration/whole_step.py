@@ -9,8 +9,9 @@ InferenceX draws lengths uniformly from 0.8 to 1.0 of the nominal ones, so their
 where the deployment is fp8 or fp4. Experts are priced as split by tensor parallelism also where they were split by
 expert parallelism.
 
-DeepSeek-R1 is the same network as DeepSeek-V3, and is shown but not judged: in the 39 settings that are there under both
-names R1 takes 0.43 to 0.91 of V3's time (median 0.66), so it ran with multi-token prediction, which no column marks.
+DeepSeek-R1 is the same network as DeepSeek-V3, and is shown but not judged: in the 39 settings that are there under
+both names R1 takes 0.43 to 0.91 of V3's time (median 0.66), so it must have run with multi-token prediction, which no
+column marks.
 """
 
 from __future__ import annotations
