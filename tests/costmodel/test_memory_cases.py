@@ -71,7 +71,7 @@ def test_KV01_fit_is_not_monotonic_because_activations_follow_the_largest_pass( 
     batched: int,
     starts: bool,  # noqa: FBT001
 ) -> None:
-    """The same verdicts with the tool's own activations: below 32K the whole context passes at once, then 512 tokens."""
+    """The same verdicts with the tool's own activations: below 32K the whole context passes at once, then 512."""
     model = cm.model("llama-3.1-8b")
     reserve = activation_bytes(model, batched) + 0.35 * GIB
     fit = cm.memory(model, chip("rtx3090", 23.58), context=length, weight_bytes=14.9888 * GIB, reserve_bytes=reserve)
