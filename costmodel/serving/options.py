@@ -14,9 +14,10 @@ from costmodel.memory import memory
 from costmodel.model import Model
 from costmodel.precision import Precision, settle
 from costmodel.rates import Rates
+from costmodel.serving.estimate import priced_steps
 from costmodel.serving.disaggregated import DisaggregatedSimulation, Link, PrefillPool
 from costmodel.serving.policies.base import Limits, Policy, check_whole
-from costmodel.serving.pricing import EqualSteps, Pricer, priced_steps
+from costmodel.serving.pricing import EqualSteps, Pricer
 from costmodel.serving.request import UNLIMITED
 from costmodel.serving.simulation import Side, Simulation
 from costmodel.serving.steps import Observer

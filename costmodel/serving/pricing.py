@@ -1,29 +1,21 @@
-"""What a step costs, asked hundreds of thousands of times: the cost model's own coefficients, prepared once.
+"""What engines ask of a price, and the simplest one: every step takes the same time.
 
-Engines see a ``Pricer`` and know nothing of models or accelerators. A step reaches it as a few sums over its sequences,
-kept apart by *view* (what a layer's mask lets a token see: everything, a window, or a chunk).
+Engines see a ``Pricer`` and know nothing of models or accelerators (``floor.py`` and ``estimate.py`` do). A step reaches it
+as a few sums over its sequences, kept apart by *view*: what a layer's mask lets a token see.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from costmodel.errors import ConfigError
-from costmodel.hardware import Hardware
-from costmodel.model import LatentAttention, Model
-from costmodel.operations import Feature, expected_experts, latent_flops, plan
-from costmodel.precision import Precision, settle
-from costmodel.rates import Rates
-from costmodel.serving.clock import Clock, PricedClock, StepClock
+from costmodel.serving.clock import Clock, StepClock
 from costmodel.serving.policies.base import Piece
-from costmodel.step import cached_reads, visible_pairs
 
 View = tuple[int | None, int | None]
 """What a token sees of its sequence: (window, chunk), of which at most one is set."""
@@ -34,8 +26,9 @@ FULL: View = (None, None)
 StepPrice = tuple[float, float, float]
 """Seconds of a step, and the two sides of its floor: bytes over bandwidth and FLOPs over peaks."""
 
-Stretch = tuple[int, float, float, float, float]
-"""Decode steps in a row: how many, seconds of the first and of all, and both sides of the floor of all."""
+Stretch = tuple[int, float, float, float, float, "NDArray[np.float64] | None"]
+"""Decode steps in a row: how many, seconds of the first and of all, both sides of the floor of all, and the seconds of each
+where these do not grow by equal amounts."""
 
 
 class Pricer(Protocol):
@@ -110,337 +103,7 @@ class EqualSteps:
     ) -> Stretch:
         """Price steps by their number. A clock that counts steps knows better than ``gap`` when something comes."""
         each = self.step_seconds
-        return steps, each, steps * each, 0.0, 0.0
-
-
-# ---- priced by the cost model --------------------------------------------------------------------------------------
-
-
-def priced_steps(  # noqa: PLR0917  # the order is that of ``costmodel.price``
-    model: Model,
-    hw: Hardware,
-    precision: Precision | None = None,
-    rates: str | Rates = "datasheet",
-    host: str | None = None,
-    tensor_parallel: int = 1,
-) -> Pricer:
-    """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster."""
-    if rates == "datasheet":
-        return floor_steps(model, hw, precision, tensor_parallel)
-    raise ConfigError("rates", rates, "datasheet")
-
-
-def steps_to_fill(gap: float, first: float, each: float) -> int:
-    """Return how many steps, of which each takes ``each`` longer than the one before, fill ``gap`` seconds (1 at least).
-
-    >>> steps_to_fill(10.0, 2.0, 1.0), steps_to_fill(9.0, 2.0, 1.0), steps_to_fill(6.0, 2.0, 0.0)
-    (4, 3, 3)
-    """
-    half = each / 2
-    linear = first - half
-    steps = math.ceil(2 * gap / (linear + math.sqrt(linear * linear + 4 * half * gap)))
-    while steps > 1 and (steps - 1) * (linear + half * (steps - 1)) >= gap:
-        steps -= 1
-    while steps * (linear + half * steps) < gap:
-        steps += 1
-    return steps if steps > 1 else 1
-
-
-def reader(view: View) -> Callable[[int], int]:
-    """Return what says how many cached tokens the next token reads under a view, for one whole number at a time.
-
-    The rule is ``costmodel.step.cached_reads``, whose arrays would be slow here.
-    """
-    window, chunk = view
-    if chunk:
-        return lambda cached: cached % chunk
-    if window:
-        most = window - 1
-        return lambda cached: min(cached, most)
-    return int
-
-
-Amount = Callable[[int, int], float]
-"""What a prompt of so many new tokens over so many cached ones adds to a sum."""
-
-
-def pairs_of(view: View) -> Amount:
-    """Query-key pairs of a prompt under a view."""
-
-    def pairs(new: int, cached: int) -> float:
-        return float(visible_pairs(cached + new, *view) - visible_pairs(cached, *view))
-
-    return pairs
-
-
-def reads_of(view: View) -> Amount:
-    """Cached tokens that a prompt reads under a view."""
-    read = reader(view)
-    return lambda new, cached: read(cached)  # noqa: ARG005  # as the others
-
-
-def latent_of(mixer: LatentAttention) -> Amount:
-    """FLOPs of latent attention of one layer."""
-    pairs = pairs_of(FULL)
-    return lambda new, cached: float(latent_flops(mixer, pairs(new, cached), cached))
-
-
-@dataclass
-class Form:
-    """A linear form of a step's sums: seconds of its bytes, or seconds of its arithmetic.
-
-    ``batch`` counts the sequences that decode; for these, pairs are reads and one more, so that reads are enough.
-    """
-
-    one: float = 0.0
-    tokens: float = 0.0
-    prefill_tokens: float = 0.0
-    batch: float = 0.0
-    logits: float = 0.0
-    has_logits: float = 0.0
-    sequences: float = 0.0
-    pairs: dict[View, float] = field(default_factory=dict)
-    reads: dict[View, float] = field(default_factory=dict)
-    decode_reads: dict[View, float] = field(default_factory=dict)
-    latent: dict[LatentAttention, float] = field(default_factory=dict)
-    experts: dict[tuple[int, int], float] = field(default_factory=dict)
-
-    def add(self, features: Sequence[Feature], coefficients: NDArray[np.float64]) -> None:
-        """Take in coefficients of the cost model."""
-        for feature, coefficient in zip(features, coefficients.tolist(), strict=True):
-            if coefficient:
-                _TAKE[feature.kind](self, coefficient, *feature.args)
-
-    def fixed(self, batch: int, prompt_tokens: int, logits: int, sequences: int) -> float:
-        """What a step costs before anything that depends on its caches."""
-        tokens = batch + prompt_tokens
-        seconds = self.one + self.tokens * tokens + self.prefill_tokens * prompt_tokens + self.batch * batch
-        seconds += self.logits * logits + self.sequences * sequences
-        if logits:
-            seconds += self.has_logits
-        if self.experts:
-            seconds += sum(each * _experts(*sizes).hit(tokens) for sizes, each in self.experts.items())
-        return seconds
-
-    @property
-    def plain(self) -> bool:
-        """Whether every layer sees everything, and nothing depends on more than a few sums."""
-        views = {*self.pairs, *self.reads, *self.decode_reads}
-        return views <= {FULL} and not self.latent and not self.experts
-
-    def take_plain(self, name: str, coefficient: float) -> None:
-        setattr(self, name, getattr(self, name) + coefficient)
-
-    def take_tokens_of(self, coefficient: float, phase: str) -> None:
-        self.take_plain("batch" if phase == "decode" else "prefill_tokens", coefficient)
-
-    def take_pairs(self, coefficient: float, window: int | None, chunk: int | None, phase: str) -> None:
-        if phase == "decode":
-            self.batch += coefficient
-        _increase(self.decode_reads if phase == "decode" else self.pairs, (window, chunk), coefficient)
-
-    def take_reads(self, coefficient: float, window: int | None, chunk: int | None, phase: str) -> None:
-        _increase(self.decode_reads if phase == "decode" else self.reads, (window, chunk), coefficient)
-
-    def take_latent(self, coefficient: float, mixer: LatentAttention, phase: str) -> None:
-        if phase == "decode":
-            self.take_pairs(coefficient * _absorbed_flops(mixer), *FULL, phase)
-        else:
-            _increase(self.latent, mixer, coefficient)
-
-    def take_experts(self, coefficient: float, experts: int, top_k: int) -> None:
-        _increase(self.experts, (experts, top_k), coefficient)
-
-
-def _increase(terms: dict[Any, float], key: Any, amount: float) -> None:
-    terms[key] = terms.get(key, 0.0) + amount
-
-
-def _absorbed_flops(mixer: LatentAttention) -> float:
-    """FLOPs a pair of latent attention that decodes: absorbed, which is cheaper as soon as anything is cached."""
-    one_pair = float(latent_flops(mixer, 1.0, _ENDLESS))
-    if float(latent_flops(mixer, 2.0, 1.0)) < 2 * one_pair:
-        raise ConfigError("model", mixer, "latent attention that decodes against its latents")
-    return one_pair
-
-
-_ENDLESS = 1e15  # cached tokens, so many that keys and values are not rebuilt from them
-
-_TAKE: Mapping[str, Callable[..., None]] = {
-    "one": lambda form, c: form.take_plain("one", c),
-    "tokens": lambda form, c: form.take_plain("tokens", c),
-    "tokens of": Form.take_tokens_of,
-    "logits": lambda form, c: form.take_plain("logits", c),
-    "has logits": lambda form, c: form.take_plain("has_logits", c),
-    "sequences": lambda form, c: form.take_plain("sequences", c),
-    "pairs": Form.take_pairs,
-    "reads": Form.take_reads,
-    "latent flops": Form.take_latent,
-    "experts": Form.take_experts,
-}
-
-
-class _Experts:
-    """Distinct experts that a step of T tokens is expected to hit, looked up."""
-
-    def __init__(self, experts: int, top_k: int) -> None:
-        self._sizes = experts, top_k
-        self._table: list[float] = []
-
-    def hit(self, tokens: int) -> float:
-        """Return the expectation; ``costmodel.operations.expected_experts`` has the formula."""
-        if tokens >= len(self._table):
-            counts = np.arange(max(2 * tokens, 1024))
-            self._table = np.asarray(expected_experts(counts, *self._sizes)).tolist()
-        return self._table[tokens]
-
-
-@cache
-def _experts(experts: int, top_k: int) -> _Experts:
-    return _Experts(experts, top_k)
-
-
-def _union(terms: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
-    """Every different key, in order of appearance."""
-    return tuple(dict.fromkeys(key for keys in terms for key in keys))
-
-
-_NOTHING: StepPrice = (0.0, 0.0, 0.0)
-
-
-def floor_steps(model: Model, hw: Hardware, precision: Precision | None, tensor_parallel: int) -> FloorSteps:
-    """Return what prices steps of a model at their datasheet floor."""
-    the_plan = plan(model, settle(model, hw, precision), tensor_parallel, "attention")
-    memory, compute = Form(), Form()
-    memory.add(the_plan.features, the_plan.total_bytes / hw.bandwidth)
-    for dtype, row in the_plan.flops_by_dtype.items():
-        compute.add(the_plan.features, row / hw.peak_of(dtype))
-    kind = PlainFloorSteps if memory.plain and compute.plain else FloorSteps
-    return kind(memory, compute, f"datasheet floor of {model.name} on {hw.name}")
-
-
-class FloorSteps:
-    """Steps at their datasheet floor: one maximum over the whole step.
-
-    Parameters
-    ----------
-    memory, compute: seconds of a step's bytes and of its arithmetic.
-    """
-
-    priced = True
-    step_seconds = None
-
-    def __init__(self, memory: Form, compute: Form, words: str) -> None:
-        self.words = words
-        self._sides = sides = memory, compute
-        self.views = _union(side.decode_reads for side in sides) or (FULL,)
-        self._readers = [reader(view) for view in self.views]
-        self._decode = [tuple(side.decode_reads.get(view, 0.0) for side in sides) for view in self.views]
-        self._prompt_amounts: list[Amount] = []
-        self._prompt: list[tuple[float, ...]] = []
-        for name, make in (("pairs", pairs_of), ("reads", reads_of), ("latent", latent_of)):
-            for key in _union(getattr(side, name) for side in sides):
-                self._prompt_amounts.append(make(key))
-                self._prompt.append(tuple(getattr(side, name).get(key, 0.0) for side in sides))
-        self._batches: dict[int, tuple[float, float]] = {}
-
-    def clock(self) -> PricedClock:
-        """Return a clock that adds up seconds."""
-        return PricedClock()
-
-    def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:
-        """Price one step: prompts, beside sequences that decode over so many cached tokens each."""
-        return self.mixed(prompts, len(caches), [sum(map(read, caches)) for read in self._readers])
-
-    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
-        """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
-        if not prompts and not batch:
-            return _NOTHING
-        memory, compute = self._with_prompts(prompts, batch) if prompts else self._of_batch(batch)
-        for amount, (memory_each, compute_each) in zip(reads, self._decode, strict=True):
-            memory += amount * memory_each
-            compute += amount * compute_each
-        return (memory if memory >= compute else compute), memory, compute
-
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
-        """Price up to ``steps`` decode steps in a row: both sides grow by equal amounts."""
-        memory, compute = self._of_batch(batch)
-        more_memory = more_compute = 0.0
-        for amount, more, (memory_each, compute_each) in zip(reads, growth, self._decode, strict=True):
-            memory += amount * memory_each
-            compute += amount * compute_each
-            more_memory += more * memory_each
-            more_compute += more * compute_each
-        return lines(memory, more_memory, compute, more_compute, steps, gap)
-
-    def _of_batch(self, batch: int) -> tuple[float, float]:
-        """Both sides of a decode step of ``batch`` sequences, without what their caches cost."""
-        found = self._batches.get(batch)
-        if found is None:
-            memory, compute = (side.fixed(batch, 0, batch, batch) for side in self._sides)
-            found = self._batches[batch] = memory, compute
-        return found
-
-    def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:
-        """Both sides of a step of prompts (or chunks of them) and ``batch`` decodes, without these decodes' caches."""
-        tokens = logits = singles = 0
-        memory = compute = 0.0
-        for new, cached, needs in prompts:
-            logits += needs
-            # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last chunk.
-            if new == 1 and cached:
-                singles += 1
-                terms, amounts = self._decode, [read(cached) for read in self._readers]
-            else:
-                tokens += new
-                terms, amounts = self._prompt, [amount(new, cached) for amount in self._prompt_amounts]
-            for amount, (memory_each, compute_each) in zip(amounts, terms, strict=True):
-                memory += amount * memory_each
-                compute += amount * compute_each
-        sizes = (batch + singles, tokens, batch + logits, batch + len(prompts))
-        return memory + self._sides[0].fixed(*sizes), compute + self._sides[1].fixed(*sizes)
-
-
-class PlainFloorSteps(FloorSteps):
-    """The same for models whose every layer attends to everything and applies all its weights: most steps, most models."""
-
-    def __init__(self, memory: Form, compute: Form, words: str) -> None:
-        super().__init__(memory, compute, words)
-        self._decode_each = memory.decode_reads.get(FULL, 0.0), compute.decode_reads.get(FULL, 0.0)
-        self._pair_each = memory.pairs.get(FULL, 0.0), compute.pairs.get(FULL, 0.0)
-        self._read_each = memory.reads.get(FULL, 0.0), compute.reads.get(FULL, 0.0)
-
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
-        """Price up to ``steps`` decode steps in a row."""
-        memory, compute = self._batches.get(batch) or self._of_batch(batch)
-        memory_each, compute_each = self._decode_each
-        amount, more = reads[0], growth[0]
-        return lines(
-            memory + amount * memory_each, more * memory_each, compute + amount * compute_each, more * compute_each, steps, gap
-        )
-
-    def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:
-        tokens = read = 0
-        logits, pairs = batch, 0.0
-        for new, cached, needs in prompts:
-            if new == 1 and cached:
-                return super()._with_prompts(prompts, batch)
-            tokens += new
-            logits += needs
-            read += cached
-            pairs += visible_pairs(cached + new) - visible_pairs(cached) if cached else visible_pairs(new)
-        memory, compute = self._sides
-        sequences = batch + len(prompts)
-        memory_pair, compute_pair = self._pair_each
-        memory_read, compute_read = self._read_each
-        return (
-            memory.fixed(batch, tokens, logits, sequences) + pairs * memory_pair + read * memory_read,
-            compute.fixed(batch, tokens, logits, sequences) + pairs * compute_pair + read * compute_read,
-        )
+        return steps, each, steps * each, 0.0, 0.0, None
 
 
 def lines(memory: float, more_memory: float, compute: float, more_compute: float, steps: int, gap: float) -> Stretch:
@@ -457,4 +120,21 @@ def lines(memory: float, more_memory: float, compute: float, more_compute: float
         steps = min(steps, steps_to_fill(gap, first, each))
         half = (steps - 1) / 2
         seconds = steps * (first + each * half)
-    return steps, first, seconds, steps * (memory + more_memory * half), steps * (compute + more_compute * half)
+    memory, compute = steps * (memory + more_memory * half), steps * (compute + more_compute * half)
+    return steps, first, seconds, memory, compute, None
+
+
+def steps_to_fill(gap: float, first: float, each: float) -> int:
+    """Return how many steps, of which each takes ``each`` longer than the one before, fill ``gap`` seconds (1 at least).
+
+    >>> steps_to_fill(10.0, 2.0, 1.0), steps_to_fill(9.0, 2.0, 1.0), steps_to_fill(6.0, 2.0, 0.0)
+    (4, 3, 3)
+    """
+    half = each / 2
+    linear = first - half
+    steps = math.ceil(2 * gap / (linear + math.sqrt(linear * linear + 4 * half * gap)))
+    while steps > 1 and (steps - 1) * (linear + half * (steps - 1)) >= gap:
+        steps -= 1
+    while steps * (linear + half * steps) < gap:
+        steps += 1
+    return steps if steps > 1 else 1

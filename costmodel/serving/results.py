@@ -50,12 +50,13 @@ class Segments:
     Attributes
     ----------
     count: steps in the segment. start: of its first step. seconds: of all its steps. first, last: of its first and last
-        step; from one to the next they change by equal amounts.
+        step; in between they change by equal amounts, unless there is ``each``.
     memory_seconds, compute_seconds: the two sides of the floor, of all its steps.
     prefill_tokens, decode_tokens, padding_tokens, sequences: of each of its steps.
     running, waiting: requests during each. preempted: requests that lost their blocks.
     blocks_used: KV blocks held during its last step.
     even_gaps: gaps between tokens that are as long as a step, in each step. pool: name of the pool, "" where one is all.
+    each: seconds of every step, where these do not change by equal amounts within a segment.
     """
 
     count: Ints
@@ -75,6 +76,7 @@ class Segments:
     blocks_used: Ints
     even_gaps: Ints
     pool: list[str]
+    each: Floats | None = None
 
     @property
     def end(self) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from costmodel.errors import ConfigError
 
 if TYPE_CHECKING:
-    from costmodel.serving.results import Run
+    from costmodel.serving.results import Run, Segments
 
 Floats = NDArray[np.float64]
 
@@ -170,15 +170,21 @@ def _gaps(run: Run) -> dict[str, float]:
     total = float(weights.sum() + others[:, 1].sum())
     if not total:
         return _spread("itl", np.empty(0))
+    first, last, count, even = (s.first, s.last, s.count, s.even_gaps) if s.each is None else _each(s, s.each)
     lines = Lines(
-        first=np.concatenate([s.first, others[:, 0]]),
-        last=np.concatenate([s.last, others[:, 0]]),
-        count=np.concatenate([s.count, np.ones(len(others))]),
-        weight=np.concatenate([s.even_gaps, others[:, 1]]),
+        first=np.concatenate([first, others[:, 0]]),
+        last=np.concatenate([last, others[:, 0]]),
+        count=np.concatenate([count, np.ones(len(others))]),
+        weight=np.concatenate([even, others[:, 1]]),
     )
     average = float(mean @ weights + others[:, 0] @ others[:, 1]) / total
     cuts = lines.quantiles([p / 100 for p in PERCENTILES])
     return {"itl_s": average, **{f"itl_p{p}_s": c for p, c in zip(PERCENTILES, cuts, strict=True)}}
+
+
+def _each(segments: Segments, seconds: Floats) -> tuple[Any, ...]:
+    """First, last, count and even gaps of steps, each a run of its own."""
+    return seconds, seconds, np.ones(len(seconds)), np.repeat(segments.even_gaps, segments.count)
 
 
 @dataclass(frozen=True)

@@ -136,13 +136,15 @@ class JumpEngine(ABC):
             steps, gap = self._until_tick(steps), math.inf
         if self.late:
             steps = 1
-        steps, first, seconds, memory, compute = self.pricer.stretch(count, reads, growth, steps, gap)
+        steps, first, seconds, memory, compute, each = self.pricer.stretch(count, reads, growth, steps, gap)
         if self.grows:
             self.free -= decodes.new_blocks_in(steps)
         log.segments.extend(
             (start, steps, seconds, first, memory, compute, clock, count, count, len(self.waiting), self.usable - self.free)
         )
         log.count += 1
+        if each is not None:
+            log.each.frombytes(each.tobytes())
         self._decoded(steps, seconds)
 
     def _until_tick(self, steps: int) -> int:
@@ -196,6 +198,7 @@ class JumpEngine(ABC):
             )
         )  # fmt: skip
         log.count += 1
+        log.each.append(seconds)
         if count:
             self._decoded(1, seconds)
         else:

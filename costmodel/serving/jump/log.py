@@ -44,7 +44,7 @@ def _numbers() -> array[float]:
 class Log:
     """Rows of numbers, written one after the other (stints: a list a column, for their ends are written later).
 
-    ``count``: segments so far.
+    ``each``: seconds of each step, complete where the price says those of every stretch. ``count``: segments so far.
     """
 
     segments: array[float] = field(default_factory=_numbers)
@@ -52,6 +52,7 @@ class Log:
     stints: list[list[Any]] = field(default_factory=lambda: [[] for _ in STINT])
     gaps: array[float] = field(default_factory=_numbers)
     preemptions: array[float] = field(default_factory=_numbers)
+    each: array[float] = field(default_factory=_numbers)
     count: int = 0
 
     def begin(self, request: int, since: float, clock: int, computed: int) -> int:

@@ -28,7 +28,12 @@ class Reader:
             )
         )
         count, seconds, first = (self.segment[name] for name in ("count", "seconds", "first"))
-        self.last = np.where(count > 1, 2 * seconds / count - first, first)  # steps grow by equal amounts
+        each = np.array(log.each)
+        self.each = each if len(each) == count.sum() else None
+        if self.each is not None:
+            self.last = self.each[np.cumsum(count).astype(np.int64) - 1]
+        else:  # steps grow by equal amounts
+            self.last = np.where(count > 1, 2 * seconds / count - first, first)
         self.end = self.segment["start"] + seconds
 
     def segments(self) -> Segments:
@@ -54,6 +59,7 @@ class Reader:
             blocks_used=_whole(s["blocks_used"]),
             even_gaps=decode - late,
             pool=[""] * self.count,
+            each=self.each,
         )
 
     def outcome(self) -> Outcome:

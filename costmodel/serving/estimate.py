@@ -1,0 +1,210 @@
+"""Steps priced with fitted rates: a sum over operations, each with its own overhead and its own achieved rates.
+
+What depends on the tokens of a step alone (every matrix, the experts, elementwise passes, all-reduces) is looked up in
+tables that ``costmodel.price`` fills; what depends on the caches is asked of the cost model's own functions, one call for a
+whole row of decode steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from costmodel.errors import ConfigError
+from costmodel.hardware import Hardware
+from costmodel.model import Model
+from costmodel.operations import LOGITS, Operation, plan
+from costmodel.precision import Precision, settle
+from costmodel.price import _TIMES, _Context, price
+from costmodel.rates import Rates, calibrated
+from costmodel.serving.floor import FloorSteps, floor_steps, sides
+from costmodel.serving.policies.base import Piece
+from costmodel.serving.pricing import Pricer, StepPrice, Stretch, View
+from costmodel.step import Phase, Step, cached_reads, visible_pairs
+
+_WITH_CACHES = ("attention", "latent")  # kinds of operations that depend on more than the tokens of a step
+_LONGEST_STRETCH = 4096  # steps priced in one call
+
+
+def priced_steps(  # noqa: PLR0917  # the order is that of ``costmodel.price``
+    model: Model,
+    hw: Hardware,
+    precision: Precision | None = None,
+    rates: str | Rates = "datasheet",
+    host: str | None = None,
+    tensor_parallel: int = 1,
+) -> Pricer:
+    """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster."""
+    if rates == "datasheet":
+        return floor_steps(model, hw, precision, tensor_parallel)
+    if isinstance(rates, str) and rates != "calibrated":
+        raise ConfigError("rates", rates, "datasheet, calibrated, or a Rates")
+    fitted = rates.for_hardware(hw) if isinstance(rates, Rates) else calibrated(hw)
+    return EstimatedSteps(model, hw, precision, fitted, host, tensor_parallel)
+
+
+class EstimatedSteps(FloorSteps):
+    """Steps priced with fitted rates; the two sides of the floor count activations too."""
+
+    def __init__(  # noqa: PLR0917  # as ``priced_steps``
+        self,
+        model: Model,
+        hw: Hardware,
+        precision: Precision | None,
+        rates: Rates,
+        host: str | None,
+        tensor_parallel: int,
+    ) -> None:
+        formats = settle(model, hw, precision)
+        the_plan = plan(model, formats, tensor_parallel, "everything")
+        super().__init__(*sides(the_plan, hw), f"{rates.kind} rates of {hw.name} for {model.name}")
+        ask = _Questions(model, hw, precision, rates, tensor_parallel, the_plan.operations)
+        self._of_tokens, self._of_logits, self._of_sequences = _Table(ask.tokens), _Table(ask.logits), _Table(ask.sequences)
+        self._of_host = _Table(lambda sequences: np.asarray(rates.host(host, sequences)) + np.zeros(len(sequences)))
+        self._operations = [op for op in the_plan.operations if op.kind in _WITH_CACHES]
+        self._seconds_of = lambda op, sums: _TIMES[op.kind](_Context(op, formats, rates, sums, {}, _NONE, _NONE))
+
+    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
+        """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
+        floor, memory, compute = super().mixed(prompts, batch, reads)
+        if not floor:
+            return 0.0, 0.0, 0.0
+        sums = _Sums()
+        sums.add_decodes(batch, batch, dict(zip(self.views, reads, strict=True)))
+        for new, cached, _ in prompts:
+            sums.add_prompt(new, cached, self.views)
+        tokens, sequences = (int(sum(counts.values())) for counts in (sums.tokens, sums.sequences))
+        seconds = self._without_caches(tokens, batch + sum(piece[2] for piece in prompts), sequences)
+        return seconds + float(self._of_caches(sums)[0]), memory, compute
+
+    def stretch(
+        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    ) -> Stretch:
+        """Price up to ``steps`` decode steps in a row, each by itself, in one call."""
+        index = np.arange(min(steps, _LONGEST_STRETCH), dtype=np.float64)
+        sums = _Sums()
+        each = {view: now + more * index for view, now, more in zip(self.views, reads, growth, strict=True)}
+        sums.add_decodes(batch, batch, each)
+        seconds = self._without_caches(batch, batch, batch) + self._of_caches(sums) + np.zeros(len(index))
+        ends = np.cumsum(seconds)
+        steps = min(int(np.searchsorted(ends, gap)) + 1, len(index))
+        _, _, _, memory, compute, _ = super().stretch(batch, reads, growth, steps, np.inf)
+        return steps, float(seconds[0]), float(ends[steps - 1]), memory, compute, seconds[:steps]
+
+    def _without_caches(self, tokens: int, logits: int, sequences: int) -> float:
+        """Seconds of what does not depend on the caches, and of the host."""
+        return self._of_tokens[tokens] + self._of_logits[logits] + self._of_sequences[sequences] + self._of_host[sequences]
+
+    def _of_caches(self, sums: _Sums) -> NDArray[np.float64]:
+        """Seconds of attention, an entry a step."""
+        present = [op for op in self._operations if op.phase is None or sums.sequences[op.phase]]
+        total: NDArray[np.float64] = sum((self._seconds_of(op, sums) for op in present), start=np.zeros(1))
+        return total
+
+
+_NONE = np.zeros(1)
+
+
+class _Sums:
+    """The sums of a step (or, as arrays, of many) that the cost model asks a ``Step`` for."""
+
+    def __init__(self) -> None:
+        self.sequences: dict[Phase, Any] = {"prefill": 0, "decode": 0}
+        self.tokens: dict[Phase, Any] = {"prefill": 0, "decode": 0}
+        self._reads: dict[tuple[Phase, View], Any] = {}
+        self._pairs: dict[View, float] = {}
+
+    def add_decodes(self, sequences: int, tokens: int, reads: dict[View, Any]) -> None:
+        """Add sequences that decode."""
+        self.sequences["decode"] += sequences
+        self.tokens["decode"] += tokens
+        for view, amount in reads.items():
+            self._reads["decode", view] = self._reads.get(("decode", view), 0) + amount
+
+    def add_prompt(self, new: int, cached: int, views: Sequence[View]) -> None:
+        """Add a prompt, or a chunk of one; a single token over a cache decodes, to the cost model."""
+        reads = {view: float(cached_reads(cached, *view)) for view in views}
+        if new == 1 and cached:
+            self.add_decodes(1, 1, reads)
+            return
+        self.sequences["prefill"] += 1
+        self.tokens["prefill"] += new
+        for view in views:
+            more = float(visible_pairs(cached + new, *view) - visible_pairs(cached, *view))
+            self._reads["prefill", view] = self._reads.get(("prefill", view), 0) + reads[view]
+            self._pairs[view] = self._pairs.get(view, 0.0) + more
+
+    # What ``costmodel.price`` asks of a step:
+
+    def sequences_of(self, phase: Phase) -> Any:
+        """Sequences of a phase."""
+        return self.sequences[phase]
+
+    def tokens_of(self, phase: Phase) -> Any:
+        """New tokens of a phase."""
+        return self.tokens[phase]
+
+    def reads(self, window: int | None, chunk: int | None, phase: Phase) -> Any:
+        """Cached tokens read."""
+        return self._reads.get((phase, (window, chunk)), 0)
+
+    def pairs(self, window: int | None, chunk: int | None, phase: Phase) -> Any:  # noqa: ARG002  # only prompts are asked for
+        """Query-key pairs."""
+        return self._pairs.get((window, chunk), 0)
+
+
+class _Table:
+    """A function of a whole number, worked out for many at once and looked up."""
+
+    def __init__(self, fill: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        self._fill = fill
+        self._values: list[float] = [0.0]  # of nothing
+
+    def __getitem__(self, at: int) -> float:
+        if at >= len(self._values):
+            first = len(self._values)
+            more = np.arange(first, max(2 * at, 1024) + 1, dtype=np.float64)
+            self._values += self._fill(more).tolist()
+        return self._values[at]
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Asks ``costmodel.price`` what the operations without caches cost."""
+
+    model: Model
+    hw: Hardware
+    precision: Precision | None
+    rates: Rates
+    tensor_parallel: int
+    operations: Sequence[Operation]
+
+    def tokens(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Everything but the LM head, for one sequence of so many tokens."""
+        chosen = [i for i, op in enumerate(self.operations) if op.kind not in _WITH_CACHES and not _is_head(op)]
+        return self._seconds(Step.prefill(counts))[:, chosen].sum(axis=1)
+
+    def logits(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The LM head, for so many positions."""
+        head = [i for i, op in enumerate(self.operations) if _is_head(op)]
+        return self._seconds(Step.decode(counts, context=1))[:, head].sum(axis=1)
+
+    def sequences(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What more than one sequence adds: states of recurrent layers."""
+        states = [i for i, op in enumerate(self.operations) if op.kind == "recurrent"]
+        many = self._seconds(Step.prefill(1, batch=counts))[:, states].sum(axis=1)
+        return many - self._seconds(Step.prefill(counts))[:, states].sum(axis=1)
+
+    def _seconds(self, sweep: Step) -> NDArray[np.float64]:
+        """Seconds of each operation, (points, operations)."""
+        cost = price(self.model, self.hw, sweep, self.precision, self.rates, tensor_parallel=self.tensor_parallel)
+        seconds = cost.operations["seconds"].to_numpy(dtype=np.float64)
+        return seconds.reshape(-1, len(self.operations))
+
+
+def _is_head(op: Operation) -> bool:
+    return op.kind == "matmul" and op.shape[0] == LOGITS
