@@ -154,7 +154,7 @@ class Operation:
     name: what the table calls it.
     kind: which rate prices it: "matmul", "attention", "latent", "experts", "recurrent", "elementwise", "all_reduce".
     count: launches in a step (layers that have it).
-    dtype: format of its arithmetic. weights: format that its weights are stored in.
+    dtype: format of its arithmetic. stored: format in which its weights (of attention: its cache) are stored.
     flops, weight_bytes, kv_bytes, activation_bytes: linear forms, for all launches together.
     phase: the phase whose sequences it serves, None for all.
     shape: what its rate needs to know of it; see ``price``.
@@ -164,7 +164,7 @@ class Operation:
     kind: str
     count: int
     dtype: str
-    weights: str = ""
+    stored: str = ""
     flops: Terms = field(default_factory=dict)
     weight_bytes: Terms = field(default_factory=dict)
     kv_bytes: Terms = field(default_factory=dict)
@@ -387,7 +387,7 @@ class _Builder:
             kind="matmul",
             count=layers,
             dtype=formats.compute_dtype(model, first, stored=stored),
-            weights=formats.weight_dtype(model, first, stored=stored),
+            stored=formats.weight_dtype(model, first, stored=stored),
             flops={rows: 2.0 * params},
             weight_bytes={present: params * formats.weight_bytes(model, first, stored=stored)},
             activation_bytes={rows: float(layers * ACTIVATION_BYTES * (inputs + outputs))},
@@ -413,7 +413,7 @@ class _Builder:
             kind="experts",
             count=layers,
             dtype=formats.compute_dtype(model, first, stored=stored),
-            weights=formats.weight_dtype(model, first, stored=stored),
+            stored=formats.weight_dtype(model, first, stored=stored),
             flops={TOKENS: 2.0 * params * mlp.top_k},
             weight_bytes={
                 distinct_experts(mlp.experts, mlp.top_k): params * formats.weight_bytes(model, first, stored=stored)
@@ -454,6 +454,7 @@ class _Builder:
             dtype=self.formats.wide,
             flops={pairs(mixer, phase): 2.0 * heads * width},
             kv_bytes=self.kv_traffic(mixer, kv_bytes * width, (phase,)),
+            stored=self.formats.kv,
             activation_bytes={tokens_of(phase): float(heads * ACTIVATION_BYTES * width)},
             phase=phase,
             shape=(mixer, mixer.q_heads / self.shard.n, self.shard.kv_heads(mixer.kv_heads)),
@@ -475,6 +476,7 @@ class _Builder:
                 kind="latent",
                 count=layers,
                 dtype=self.formats.wide,
+                stored=self.formats.kv,
                 flops={Feature("latent flops", (mixer, phase)): layers / self.shard.n for phase in group},
                 kv_bytes=self.kv_traffic(mixer, bytes_a_token, group),
                 phase=group[0] if len(group) == 1 else None,
@@ -573,7 +575,7 @@ def _merge(operations: Sequence[Operation]) -> list[Operation]:
     """Add up operations that differ in nothing but the layers they come from, keeping the first one's place."""
     groups: dict[tuple[Any, ...], list[Operation]] = {}
     for op in operations:
-        groups.setdefault((op.name, op.kind, op.dtype, op.weights, _merge_shape(op)), []).append(op)
+        groups.setdefault((op.name, op.kind, op.dtype, op.stored, _merge_shape(op)), []).append(op)
     return _distinguished([_added(group) for group in groups.values()])
 
 

@@ -16,7 +16,7 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
-from costmodel.rates import Rates, calibrated
+from costmodel.rates import Rates, calibrated, format_key
 from costmodel.step import Step
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ class _Bill:
         if hw.base is not None:
             lines.append(f"a what-if of {hw.base.name}: its figures were changed by hand")
         if self.rates is not None:
-            lines += [self.rates.source(_rate_name(op), op.dtype).text for op in self.plan.operations]
+            lines += [self.rates.source(*_fit_of(op)).text for op in self.plan.operations]
         return tuple(dict.fromkeys(lines))
 
     def table(self, *, with_points: bool) -> pd.DataFrame:
@@ -299,7 +299,7 @@ def _estimate(
     for i, op in enumerate(the_plan.operations):
         context = _Context(op, formats, rates, step, column, moved[i], amounts["flops"][i])
         own[i] = _TIMES[op.kind](context)
-        below, above = rates.band(_rate_name(op), op.dtype)
+        below, above = rates.band(*_fit_of(op))
         low, high = low + own[i] * below, high + own[i] * above
     extra = np.ravel(rates.host(host, step.sequences)) if host else 0.0
     return own, own.sum(axis=0) + extra, low + extra, high + extra
@@ -321,14 +321,14 @@ class _Context:
 def _matmul_seconds(c: _Context) -> Array:
     rows_feature, outputs, inputs = c.op.shape
     rows = c.features[rows_feature]
-    one: Array = c.rates.matmul(np.maximum(rows, 1), outputs, inputs, c.op.dtype, c.op.weights)
+    one: Array = c.rates.matmul(np.maximum(rows, 1), outputs, inputs, c.op.dtype, c.op.stored)
     return np.where(rows > 0, c.op.count * one, 0.0)
 
 
 def _experts_seconds(c: _Context) -> Array:
     hidden, width, experts, top_k, matrices = c.op.shape
     one: Array = c.rates.moe(
-        np.ravel(c.step.tokens), hidden, width, experts, top_k, c.op.dtype, c.op.weights, matrices=matrices
+        np.ravel(c.step.tokens), hidden, width, experts, top_k, c.op.dtype, c.op.stored, matrices=matrices
     )
     return c.op.count * one
 
@@ -391,10 +391,14 @@ _TIMES: Mapping[str, Callable[[_Context], Array]] = {
 _RATE_NAMES = {"experts": "moe", "recurrent": "elementwise", "latent": "mla"}
 
 
-def _rate_name(op: Operation) -> str:
-    """The name under which rates keep an operation's fit."""
+def _fit_of(op: Operation) -> tuple[str, str]:
+    """The name and the format under which rates keep the fit that serves an operation."""
     name = _RATE_NAMES.get(op.kind, op.kind)
-    return f"{name}_{op.phase}" if op.phase else name
+    if op.kind in ("matmul", "experts"):
+        return name, format_key(op.dtype, op.stored)
+    if op.phase is None:
+        return name, op.dtype
+    return f"{name}_{op.phase}", op.stored if op.kind == "latent" or op.phase == "decode" else op.dtype
 
 
 def _which(memory: Any, compute: Any) -> Any:

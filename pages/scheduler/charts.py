@@ -167,7 +167,7 @@ def timeline_spec() -> Spec:
         _line("waiting", _WAITING, "waiting"),
         *_cursor(),
     ]
-    return _timeline(layers, HEIGHT, left=48)
+    return _timeline(layers, HEIGHT, left=44)
 
 
 def _timeline(layers: list[Spec], height: int, left: int) -> Spec:

@@ -103,8 +103,8 @@ def row_names(run: serving.Run) -> pd.DataFrame:
     order = np.argsort(run.requests["arrival_s"].to_numpy(), kind="stable")[:MOST_REQUESTS]
     every = max(1, int(np.ceil(len(order) / 30)) * 5)
     rows = np.arange(0, len(order), every)
-    names = run.requests["id"].to_numpy()[order[rows]] if len(order) else []
-    return pd.DataFrame({"y": rows + 0.5, "name": [str(name)[:8] for name in names]})
+    names = [str(name)[:8] for name in run.requests["id"].to_numpy()[order[rows]]]
+    return pd.DataFrame({"y": rows + 0.5, "name": names})
 
 
 def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None) -> pd.DataFrame:

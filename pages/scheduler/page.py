@@ -38,7 +38,7 @@ watch.watch(a, crossing)
 components.note(words.conservation(a))
 
 if b is not None:
-    components.section("Two policies, the same requests")
+    components.section("Two policies, the same requests", f"● A: {a.name}. ○ B: {b.name}.")
     words.comparison(a, b).draw()
     last = max(frames.run_span(side.run)[1] for side in (a, b))
     for column, side, letter in zip(st.columns(2), (a, b), "AB", strict=True):

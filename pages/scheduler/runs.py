@@ -79,8 +79,8 @@ def whole_prompt_budget(longest_prompt: int) -> int:
     return max(2048, longest_prompt)
 
 
-_TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
-    "vllm_v1": lambda k, longest: {
+def _vllm_v1(k: Knobs, longest: int) -> dict[str, Any]:
+    return {
         "max_num_batched_tokens": k.token_budget if k.chunked else max(k.token_budget, longest),
         "long_prefill_token_threshold": k.long_prefill,
         "chunked_prefill": k.chunked,
@@ -88,16 +88,24 @@ _TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
         "reserve_full_isl": k.reserve,
         "policy": k.queue,
         "watermark": k.watermark,
-    },
-    "vllm_v0": lambda k, longest: {
-        "max_num_batched_tokens": whole_prompt_budget(longest), "watermark": k.watermark or 0.01,
-    },
-    "sarathi": lambda k, longest: {
-        "chunk_size": max(k.token_budget, k.max_seqs), "watermark": k.watermark or 0.01,
-    },
-    "orca": lambda k, longest: {},
-    "static": lambda k, longest: {"padded": k.padded},
-}  # fmt: skip
+    }
+
+
+def _vllm_v0(k: Knobs, longest: int) -> dict[str, Any]:
+    return {"max_num_batched_tokens": whole_prompt_budget(longest), "watermark": k.watermark or 0.01}
+
+
+def _sarathi(k: Knobs, _: int) -> dict[str, Any]:
+    return {"chunk_size": max(k.token_budget, k.max_seqs), "watermark": k.watermark or 0.01}
+
+
+_TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
+    "vllm_v1": _vllm_v1,
+    "vllm_v0": _vllm_v0,
+    "sarathi": _sarathi,
+    "orca": lambda *_: {},
+    "static": lambda k, _: {"padded": k.padded},
+}
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,11 @@ def _story() -> None:
 def _tell() -> None:
     chosen = st.session_state["_story"]
     if chosen != stories.OWN:
-        state.put(**stories.STORIES[chosen].settings, sched_step=state.CONTROLS["sched_step"].default, zoom=state.CONTROLS["zoom"].default)
+        state.put(
+            **stories.STORIES[chosen].settings,
+            sched_step=state.CONTROLS["sched_step"].default,
+            zoom=state.CONTROLS["zoom"].default,
+        )
 
 
 def more() -> None:

@@ -154,7 +154,8 @@ STYLE = """
 .sc-budget {position: relative; display: flex; height: 1.15rem; border: 1px solid var(--rule); margin: 1.6rem 0 .4rem;}
 .sc-budget i {display: block; height: 100%; box-sizing: border-box; border-right: 1px solid var(--paper);}
 .sc-budget i.prefill {background: var(--prefill-fill);} .sc-budget i.decode {background: var(--decode-fill);}
-.sc-budget u {position: absolute; top: -.3rem; bottom: -.3rem; border-left: 2px dotted var(--ink); text-decoration: none;}
+.sc-budget u {position: absolute; top: -.3rem; bottom: -.3rem; border-left: 2px dotted var(--ink);
+  text-decoration: none;}
 .sc-budget u span {position: absolute; bottom: 100%; left: 0; transform: translateX(-50%); white-space: nowrap;
   font-size: .8125rem; color: var(--ink);}
 .sc-blocks {display: grid; grid-template-columns: repeat(auto-fill, minmax(9px, 1fr)); gap: 1px; margin-top: .4rem;}

@@ -11,10 +11,34 @@ from pages.parts import state
 OWN = "own"
 
 TOLD_BY = (
-    "policy", "against", "token_budget", "token_budget_b", "max_seqs", "kv_blocks", "arrivals", "rate", "burstiness",
-    "users", "requests", "prompt_kind", "prompt_length", "output_kind", "output_length", "seed", "watermark", "reserve",
-    "long_prefill", "chunked", "prefix", "queue", "lag", "padded", "pools", "link", "shared_prefix",
-)  # fmt: skip
+    "policy",
+    "against",
+    "token_budget",
+    "token_budget_b",
+    "max_seqs",
+    "kv_blocks",
+    "arrivals",
+    "rate",
+    "burstiness",
+    "users",
+    "requests",
+    "prompt_kind",
+    "prompt_length",
+    "output_kind",
+    "output_length",
+    "seed",
+    "watermark",
+    "reserve",
+    "long_prefill",
+    "chunked",
+    "prefix",
+    "queue",
+    "lag",
+    "padded",
+    "pools",
+    "link",
+    "shared_prefix",
+)
 """The controls that a story sets: those that it does not name go to their defaults."""
 
 
@@ -52,11 +76,11 @@ STORIES: Mapping[str, Story] = {
             "output_kind": "lognormal",
             "output_length": 60,
         },
-    ),  # fmt: skip
+    ),
     "chunked": Story(
         "One long prompt, chunked",
-        "A prompt of thousands of tokens beside short requests: chunks let the decodes ride along, and the prompt itself "
-        "takes a little longer.",
+        "A prompt of thousands of tokens beside short requests: chunks let the decodes ride along, and the prompt "
+        "itself takes a little longer.",
         {
             "policy": "sarathi",
             "against": "vllm_v0",
@@ -68,7 +92,7 @@ STORIES: Mapping[str, Story] = {
             "output_kind": "uniform",
             "output_length": 80,
         },
-    ),  # fmt: skip
+    ),
     "pressure": Story(
         "Memory pressure and preemption",
         "Too few blocks: somebody loses its cache and has it computed again.",
@@ -83,10 +107,11 @@ STORIES: Mapping[str, Story] = {
             "output_kind": "uniform",
             "output_length": 150,
         },
-    ),  # fmt: skip
+    ),
     "watermark": Story(
         "The watermark that is best in the middle",
-        "Admitting to the last block ends in preemptions; keeping many free leaves places empty. Sweep the watermark below.",
+        "Admitting to the last block ends in preemptions; keeping many free leaves places empty. Sweep the watermark "
+        "below.",
         {
             "policy": "sarathi",
             "against": "vllm_v1",
@@ -98,7 +123,7 @@ STORIES: Mapping[str, Story] = {
             "output_kind": "uniform",
             "output_length": 200,
         },
-    ),  # fmt: skip
+    ),
     "bursts": Story(
         "A bursty hour, in small",
         "Code completions come in bursts: long prompts, short answers. The queue decides what the first token costs.",
@@ -113,7 +138,7 @@ STORIES: Mapping[str, Story] = {
             "prompt_kind": "azure_code",
             "output_kind": "azure_code",
         },
-    ),  # fmt: skip
+    ),
 }
 
 

@@ -136,15 +136,15 @@ def reading(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
         if full is None or not np.isfinite(full):
             return "Too few requests finished to say where the machine is full."
         return (
-            f"With somebody always waiting, this machine finishes {format.significant(full)} requests a second; whatever "
-            "comes faster than that waits longer and longer."
+            f"With somebody always waiting, this machine finishes {format.significant(full)} requests a second; "
+            "whatever comes faster than that waits longer and longer."
         )
-    best = table.loc[table["output_tokens_per_s"].idxmax()]
-    calm = table.loc[table["worst_itl_s"].idxmin()]
-    unit = (lambda v: f"{v:,.0f}") if sweep.integer else (lambda v: f"{v:.0%}")
+    most, calm = int(table["output_tokens_per_s"].argmax()), int(table["worst_itl_s"].argmin())
+    at = table[sweep.knob].map("{:,.0f}".format if sweep.integer else "{:.0%}".format)
+    rate, gap = format.count(table["output_tokens_per_s"].iloc[most]), format.seconds(table["worst_itl_s"].iloc[calm])
     return (
-        f"Most output tokens a second at {unit(best[sweep.knob])} ({format.count(best['output_tokens_per_s'])}); the "
-        f"shortest of the longest gaps at {unit(calm[sweep.knob])} ({format.seconds(calm['worst_itl_s'])})."
+        f"Most output tokens a second at {at.iloc[most]} ({rate}); "
+        f"the shortest of the longest gaps at {at.iloc[calm]} ({gap})."
     )
 
 
@@ -152,7 +152,8 @@ def alt(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
     """The curves in a sentence."""
     first, last = table.iloc[0], table.iloc[-1]
     return (
-        f"Latencies against {sweep.quantity}, from {first[sweep.knob]:,g} to {last[sweep.knob]:,g}: the median time to the "
-        f"first token goes from {format.seconds(first['ttft_p50_s'])} to {format.seconds(last['ttft_p50_s'])}, the longest "
-        f"gap from {format.seconds(first['worst_itl_s'])} to {format.seconds(last['worst_itl_s'])}. {reading(sweep, table, full)}"
+        f"Latencies against {sweep.quantity}, from {first[sweep.knob]:,g} to {last[sweep.knob]:,g}: the median time to "
+        f"the first token goes from {format.seconds(first['ttft_p50_s'])} to {format.seconds(last['ttft_p50_s'])}, "
+        f"the longest gap from {format.seconds(first['worst_itl_s'])} to {format.seconds(last['worst_itl_s'])}. "
+        f"{reading(sweep, table, full)}"
     )

@@ -62,11 +62,12 @@ def context(a: Side) -> str:
 def conservation(a: Side) -> Text:
     """That every request is accounted for, beside the throughput, and which engine the policy copies."""
     s = a.summary
+    accounted = f"{s['finished']:,} finished + {s['rejected']:,} rejected + {s['unfinished']:,} unfinished"
+    rate, took = format.count(s["output_tokens_per_s"]), format.seconds(s["duration_s"])
+    again = f"{s['preemptions']:,} preemptions, {s['recomputed_tokens']:,} tokens computed again"
     said: list[Part] = [
-        f"{s['arrived']:,} arrived = {s['finished']:,} finished + {s['rejected']:,} rejected + "
-        f"{s['unfinished']:,} unfinished. ",
-        f"{format.count(s['output_tokens_per_s'])} output tokens/s over {format.seconds(s['duration_s'])} in "
-        f"{s['steps']:,} steps; {s['preemptions']:,} preemptions, {s['recomputed_tokens']:,} tokens computed again. ",
+        f"{s['arrived']:,} arrived = {accounted}. ",
+        f"{rate} output tokens/s over {took} in {s['steps']:,} steps; {again}. ",
         f"The pool holds {_blocks(s)} of {s['block_size']} tokens. ",
         f"Scheduling copies {s['copies']}.",
     ]
@@ -95,8 +96,8 @@ def timeline_alt(a: Side, step: int) -> str:
     return (
         f"Timeline of {s['arrived']:,} requests under {a.name}: {s['finished']:,} finished in "
         f"{format.seconds(s['duration_s'])}, {s['steps']:,} steps, {s['preemptions']:,} preemptions, at most "
-        f"{s['peak_blocks']:,} blocks in use; half have their first token within {format.seconds(s['ttft_p50_s'])}; the "
-        f"cursor stands at step {step:,}."
+        f"{s['peak_blocks']:,} blocks in use; half have their first token within {format.seconds(s['ttft_p50_s'])}; "
+        f"the cursor stands at step {step:,}."
     )
 
 
@@ -132,8 +133,8 @@ def comparison(a: Side, b: Side) -> Table:
     return Table(
         (
             Column("", lambda m: m.name, left=True),
-            Column(f"● A, {a.name}", lambda m: str(m.text(a.summary[m.key]))),
-            Column(f"○ B, {b.name}", lambda m: str(m.text(b.summary[m.key]))),
+            Column("● A", lambda m: str(m.text(a.summary[m.key]))),
+            Column("○ B", lambda m: str(m.text(b.summary[m.key]))),
             Column("", lambda m: _dumbbell(a.summary[m.key], b.summary[m.key]), wide_only=True),
             Column("A against B", lambda m: delta(m, a.summary[m.key], b.summary[m.key])),
         ),
@@ -169,7 +170,8 @@ def _dumbbell(a: float, b: float) -> Html:
 
 def small_alt(side: Side) -> str:
     """A small timeline in a sentence."""
-    return f"{side.summary['arrived']:,} requests under {side.name}, done after {format.seconds(side.summary['duration_s'])}."
+    s = side.summary
+    return f"{s['arrived']:,} requests under {side.name}, done after {format.seconds(s['duration_s'])}."
 
 
 # ---- derivation and questions ----------------------------------------------------------------------------------

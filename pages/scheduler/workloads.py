@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +66,16 @@ class Workload:
 
     def table(self, rate: float | None = None, count: int | None = None) -> pd.DataFrame:
         """The requests; at another rate or in another number where one is given."""
-        sizes = {
+        sizes: dict[str, Any] = {
             "count": count or self.count,
             "seed": self.seed,
             "prompt": _lengths(self.prompt, self.prompt_tokens, _AZURE_PROMPTS),
             "output": _lengths(self.output, self.output_tokens, _AZURE_OUTPUTS),
         }
-        requests = _PROCESSES[self.arrivals](self, rate or self.rate, sizes)
+        parameters = {name: getattr(self, name) for name in _PARAMETERS[self.arrivals]}
+        if "rate" in parameters and rate is not None:
+            parameters["rate"] = rate
+        requests: pd.DataFrame = getattr(serving, self.arrivals)(**parameters, **sizes)
         return self._with_prefix(requests) if self.shared_prefix else requests
 
     def _with_prefix(self, requests: pd.DataFrame) -> pd.DataFrame:
@@ -83,18 +86,19 @@ class Workload:
             for request, tokens in zip(own, requests["prompt_tokens"], strict=True)
         ]
         attrs = dict(requests.attrs)
-        requests = requests.assign(token_ids=ids)
+        requests = requests.assign(token_ids=pd.Series(ids, index=requests.index))
         requests.attrs.update(attrs)
         return requests
 
 
-_PROCESSES: Mapping[str, Callable[[Workload, float, dict[str, Any]], pd.DataFrame]] = {
-    "poisson": lambda w, rate, sizes: serving.poisson(rate=rate, **sizes),
-    "gamma": lambda w, rate, sizes: serving.gamma(rate=rate, burstiness=w.burstiness, **sizes),
-    "constant": lambda w, rate, sizes: serving.constant(rate=rate, **sizes),
-    "at_once": lambda w, rate, sizes: serving.at_once(**sizes),
-    "closed_loop": lambda w, rate, sizes: serving.closed_loop(users=w.users, **sizes),
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "poisson": ("rate",),
+    "gamma": ("rate", "burstiness"),
+    "constant": ("rate",),
+    "at_once": (),
+    "closed_loop": ("users",),
 }
+"""What each process takes beside the sizes; a field of the workload each."""
 _AZURE_PROMPTS = {"azure_conv": serving.AZURE_CONV_PROMPTS, "azure_code": serving.AZURE_CODE_PROMPTS}
 _AZURE_OUTPUTS = {"azure_conv": serving.AZURE_CONV_OUTPUTS, "azure_code": serving.AZURE_CODE_OUTPUTS}
 

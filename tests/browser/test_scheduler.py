@@ -1,0 +1,113 @@
+"""The Scheduler page in a real Chromium: a story is chosen, played, scrubbed, compared, zoomed, and fed a trace."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from tests.browser.driving import every_view, visit
+
+TRACE = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{i / 100},{50 + i},{5 + i % 7}\n" for i in range(20))
+
+
+def bars(page: Page, phase: str) -> int:
+    """Bars of one phase that the timeline shows."""
+    return page.locator(f".st-key-timeline [aria-label*=': {phase}, ']").count()
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Choose an option of a select of the page."""
+    page.get_by_test_id("stMain").get_by_role("combobox", name=re.compile(label)).click()
+    page.get_by_role("option", name=option).click()
+
+
+def shown(page: Page) -> Page:
+    """The page, once its timeline is drawn."""
+    expect(page.locator(".st-key-timeline svg.marks")).to_be_visible(timeout=30_000)
+    return page
+
+
+@every_view
+def test_it_opens_without_a_sideways_scroll(page: Page):
+    shown(visit(page, "scheduler"))
+    assert bars(page, "decode") == 30
+    expect(page.get_by_test_id("stMain")).to_contain_text("30 arrived = 30 finished")
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert page.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")
+
+
+def test_a_story_sets_the_controls_and_the_link_carries_them(page: Page):
+    shown(visit(page, "scheduler"))
+    choose(page, "Story", "Memory pressure and preemption")
+    expect(page.locator(".st-key-timeline [aria-label*=': preempted, ']").first).to_be_attached()
+    expect(page).to_have_url(re.compile("kv_blocks=560"))
+    preempted = bars(page, "preempted")
+    page.reload()
+    shown(page)
+    expect(page.locator(".st-key-timeline [aria-label*=': preempted, ']")).to_have_count(preempted)
+    expect(page.get_by_test_id("stMain")).to_contain_text("Too few blocks")
+
+
+def test_play_goes_on_by_itself_and_pause_keeps_the_step(page: Page):
+    shown(visit(page, "scheduler"))
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text("step 47 carries")
+    page.locator(".st-key-step_play button").click()
+    expect(main).to_contain_text("step 50 carries", timeout=30_000)
+    page.locator(".st-key-step_play button").click()
+    expect(page.locator(".st-key-step_play")).to_contain_text("play_arrow")
+    expect(page).to_have_url(re.compile(r"sched_step=\d+"))
+    kept = re.search(r"sched_step=(\d+)", page.url)
+    assert kept
+    assert int(kept[1]) >= 50
+    expect(main).to_contain_text(f"step {kept[1]} carries")
+
+
+def test_scrubbing_moves_the_cursor_and_the_step(page: Page):
+    shown(visit(page, "scheduler"))
+    page.get_by_role("slider", name="Step").press("ArrowRight")
+    expect(page.get_by_test_id("stMain")).to_contain_text("step 48 carries")
+    expect(page.locator(".st-key-timeline")).to_contain_text("step 48")
+    page.locator(".st-key-step_back button").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("step 47 carries")
+
+
+def test_two_policies_are_compared(page: Page):
+    shown(visit(page, "scheduler"))
+    expect(page.get_by_test_id("stMain")).to_contain_text("○ B: prefill first")
+    choose(page, "Against", "Static batches")
+    expect(page.get_by_test_id("stMain")).to_contain_text("○ B: static batches")
+    expect(page.locator(".st-key-small_A svg.marks, .st-key-small_B svg.marks")).to_have_count(2)
+
+
+def test_a_span_that_is_marked_fills_the_picture(page: Page):
+    shown(visit(page, "scheduler"))
+    box = page.locator(".st-key-timeline svg.marks").bounding_box()
+    assert box
+    x, y = box["x"], box["y"] + box["height"] / 2
+    page.mouse.move(x + box["width"] * 0.4, y)
+    page.mouse.down()
+    page.mouse.move(x + box["width"] * 0.6, y, steps=5)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Show the whole run")).to_be_visible(timeout=15_000)
+    expect(page).to_have_url(re.compile(r"zoom=\d+\.\d+"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(TRACE, "20 arrived = 20 finished"), ("no trace\n", "This trace was not taken")]
+)
+def test_a_trace_is_simulated_or_refused(page: Page, text: str, said: str):
+    shown(visit(page, "scheduler"))
+    page.get_by_text("Workload, memory and knobs").click()
+    file: FilePayload = {"name": "trace.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    page.locator("[data-testid=stFileUploaderDropzoneInput]").set_input_files(file)
+    expect(page.get_by_test_id("stMain")).to_contain_text(said, timeout=30_000)
+
+
+def test_a_sweep_is_drawn(page: Page):
+    shown(visit(page, "scheduler?requests=10"))
+    page.get_by_role("button", name="Sweep the budget").click()
+    expect(page.locator(".st-key-sweep_budget svg.marks")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("stMain")).to_contain_text("Most output tokens a second at")

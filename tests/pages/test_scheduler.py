@@ -1,0 +1,289 @@
+"""The Scheduler page without a browser: its stories, its figures against the simulator, its drawings, bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import costmodel as cm
+from costmodel import serving
+from pages.parts import state
+from pages.parts.scenario import Scenario
+from pages.scheduler import charts, frames, runs, step_view, stories, sweep_view, words, workloads
+from tests.pages.app import open_app as open_page
+from tests.pages.app import text as text_of
+from tests.pages.drawing import svg
+
+QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
+SCENARIO = Scenario(QWEN, H100, cm.Precision())
+DEFAULTS = {key: state.CONTROLS[key].default for key in stories.TOLD_BY}
+
+
+def workload(**changes) -> workloads.Workload:
+    asked = {
+        "arrivals": "poisson", "rate": 300.0, "burstiness": 0.25, "users": 16, "count": 30, "prompt": "lognormal",
+        "prompt_tokens": 500, "output": "uniform", "output_tokens": 100, "seed": 0, "shared_prefix": 0,
+    }  # fmt: skip
+    return workloads.Workload(**{**asked, **changes})
+
+
+def knobs(policy: str = "vllm_v1", **changes) -> runs.Knobs:
+    asked = {
+        "token_budget": 512, "max_seqs": 64, "watermark": 0.0, "reserve": True, "long_prefill": 0, "chunked": True,
+        "prefix": False, "queue": "fcfs", "padded": False,
+    }  # fmt: skip
+    return runs.Knobs(policy=policy, **{**asked, **changes})
+
+
+def side(
+    policy: str = "vllm_v1", *, blocks: int = 0, requests: workloads.Workload | None = None, **changes
+) -> words.Side:
+    plan = runs.Plan(SCENARIO, requests or workload(), knobs(policy, **changes), blocks, 16, 0, 0.0)
+    return words.Side(plan, plan.simulate(plan.workload.table()))
+
+
+# ---- the page as it opens --------------------------------------------------------------------------------------
+
+
+def test_the_page_says_what_the_simulator_finds():
+    page = open_page("scheduler")
+    a = side()
+    b = side("vllm_v0", token_budget=2048)
+    said = text_of(page)
+    for found in (a, b):
+        for key in ("worst_itl_s", "ttft_p50_s"):
+            assert words.format.seconds(found.summary[key]).value in said
+    assert "30 arrived = 30 finished + 0 rejected + 0 unfinished" in said
+    assert "vLLM 0.33.0" in said
+
+
+@pytest.mark.parametrize("name", list(stories.STORIES))
+def test_every_story_is_told_by_its_own_settings(name):
+    settings = stories.STORIES[name].settings
+    assert set(settings) == set(stories.TOLD_BY)
+    query = {k: state.CONTROLS[k].write(v) for k, v in settings.items() if v != DEFAULTS[k]}
+    page = open_page("scheduler", **query)
+    assert not page.exception
+    assert page.session_state["_story"] == name
+    assert "cannot be simulated" not in text_of(page)
+
+
+def test_the_stories_show_what_they_say():
+    slow, fast = side("vllm_v0"), side("vllm_v1")
+    assert slow.summary["worst_itl_s"] > 2 * fast.summary["worst_itl_s"]
+    at_once = workload(
+        arrivals="at_once", count=24, prompt="fixed", prompt_tokens=100, output="lognormal", output_tokens=60
+    )
+    static, orca = (side(policy, requests=at_once, max_seqs=8) for policy in ("static", "orca"))
+    assert static.summary["duration_s"] > 1.2 * orca.summary["duration_s"]
+    pressed = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False)
+    assert pressed.summary["preemptions"] > 0
+
+
+def test_settings_that_cannot_be_get_one_sentence():
+    page = open_page("scheduler", model="llama-3.1-405b")
+    assert not page.exception
+    assert "cannot be simulated" in text_of(page)
+    assert "room for" in text_of(page)
+
+
+@pytest.mark.parametrize(
+    "query", [{"policy": "fifo"}, {"token_budget": "-3"}, {"rate": "nan"}, {"zoom": "9.x"}, {"seed": "1e9"}]
+)
+def test_a_bad_link_gets_a_notice_and_the_default(query):
+    page = open_page("scheduler", **query)
+    assert not page.exception
+    assert next(iter(query)) in text_of(page)
+    assert "30 arrived" in text_of(page)
+
+
+def test_a_step_past_the_end_is_the_last_one():
+    page = open_page("scheduler", sched_step="99999")
+    steps = side().summary["steps"]
+    assert f"step {steps - 1:,} carries" in text_of(page)
+
+
+# ---- frames ----------------------------------------------------------------------------------------------------
+
+
+def test_bars_cover_each_request_from_arrival_to_end_without_gaps():
+    run = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False).run
+    table = frames.bars(run)
+    for row, bars in table.groupby("y"):
+        ordered = bars.sort_values("t0")
+        assert np.allclose(ordered["t1"].to_numpy()[:-1], ordered["t0"].to_numpy()[1:]), row
+    assert set(table["phase"]) == {"queued", "prefill", "decode", "preempted"}
+    assert len(table) <= frames.MOST_MARKS
+
+
+def test_at_two_hundred_requests_the_timeline_stays_under_two_thousand_marks():
+    for policy in runs.POLICIES:
+        run = side(policy, requests=workload(count=200, rate=1000.0)).run
+        assert len(frames.bars(run)) + len(frames.stalls(run)) + len(frames.row_names(run)) < 2000
+
+
+def test_stalls_are_the_steps_in_which_decodes_get_nothing():
+    run = side("vllm_v0").run
+    for stall in frames.stalls(run).itertuples():
+        inside = (run.segments.start >= stall.t0 - 1e-12) & (run.segments.end <= stall.t1 + 1e-12)
+        assert inside.any()
+        assert not run.segments.decode_tokens[inside].any()
+    assert frames.stalls(side("vllm_v1").run).empty
+
+
+def test_the_composition_falls_to_nothing_between_steps():
+    run = side(requests=workload(count=2, rate=1.0)).run
+    table = frames.composition(run)
+    assert table["t"].is_monotonic_increasing
+    gap = table[table["total"] == 0]
+    assert len(gap) == 2  # after the first request, and at the end
+
+
+def test_a_window_is_thousandths_of_the_run():
+    run = side().run
+    first, last = frames.run_span(run)
+    window = frames.Window.of(run, (250, 750))
+    assert window.start == pytest.approx(first + (last - first) / 4)
+    assert frames.Window.of(run, (700, 200)) == frames.Window(first, last)
+
+
+# ---- drawings --------------------------------------------------------------------------------------------------
+
+
+def test_the_timeline_is_drawn_with_its_sentences():
+    a = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False)
+    view = a.run.explain(47)
+    data = {**frames.datasets(a.run, frames.Window.of(a.run), 295.3), "cursor": frames.cursor(view.start_s, 47)}
+    drawn = svg(charts.timeline_spec(), data, width=900)
+    for word in ("step 47", "T* = 295", "requests waiting", "KV blocks in use, of 560", "r0"):
+        assert word in drawn
+    assert re.search(r'aria-label="r\d+: preempted, [\d.]+', drawn)
+    alt = words.timeline_alt(a, 47)
+    assert f"{a.summary['preemptions']:,} preemptions" in alt
+
+
+def test_the_small_timeline_is_drawn():
+    a = side()
+    start, end = frames.run_span(a.run)
+    data = {**frames.datasets(a.run, frames.Window(start, end), None), "end": frames.cursor(end, 0)}
+    assert "r0: decode" in svg(charts.small_spec(), data, width=400)
+
+
+@pytest.mark.parametrize("sweep", [sweep_view.BUDGET, sweep_view.RATE, sweep_view.WATERMARK])
+def test_sweeps_are_run_and_read(sweep, monkeypatch):
+    monkeypatch.setattr(sweep_view, "_AT_LEAST", 30)
+    plan = runs.Plan(SCENARIO, workload(), knobs(), 560, 16, 0, 0.0)
+    assert sweep in sweep_view.offered(plan)
+    table, full = sweep_view.run(sweep, plan, plan.workload.table())
+    assert len(table) >= 5
+    assert (full is not None) == (sweep is sweep_view.RATE)
+    assert sweep_view.reading(sweep, table, full) in sweep_view.alt(sweep, table, full)
+    curves = sweep_view._curves(sweep, table)
+    row = table.iloc[0]
+    shown = curves[(curves["name"] == "output token, mean") & (curves["x"] == row[sweep.knob])]
+    assert shown["seconds"].iloc[0] == row["tpot_s"]
+
+
+def test_latency_explodes_past_the_rate_at_which_the_machine_is_full():
+    plan = runs.Plan(SCENARIO, workload(), knobs(), 560, 16, 0, 0.0)
+    policy, table = knobs().build(2000), workload(count=300).table()
+    full = serving.saturation_rate(table, policy, **plan.options())
+    rows = serving.sweep_rate(
+        lambda rate: workload(count=300).table(rate=rate), policy, [full / 2, full * 2], **plan.options()
+    )
+    below, above = (row["ttft_p50_s"] for row in rows)
+    assert above > 10 * below
+
+
+# ---- the step, opened --------------------------------------------------------------------------------------------
+
+
+def test_the_step_adds_up():
+    a = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False)
+    rows = a.run.steps
+    for number in (0, 30, 60, 120):
+        view = a.run.explain(number)
+        assert view.tokens == rows["prefill_tokens"][number] + rows["decode_tokens"][number]
+        inside = sum(member.tokens for member in view.running)
+        assert inside == view.tokens
+        held = step_view._block_states(view, 16)
+        assert len(held) == view.num_blocks - view.free_blocks == rows["blocks_used"][number]
+        written = sum(1 for meaning in held.values() if meaning != "cached")
+        assert f"{written:,} written in this step" in step_view.block_map(view, 16).markup
+        assert (
+            f"width:{100 * view.decode_tokens / 512:.3f}%" in step_view.budget_bar(view, 295).markup
+            or not view.decode_tokens
+        )
+
+
+def test_whoever_is_not_in_the_step_is_told_why():
+    a = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False)
+    waiting = int(np.argmax(a.run.segments.waiting))
+    rows = step_view.outsiders(a.run.explain(waiting)).rows
+    assert "free blocks" in str(rows) or "preempted somebody" in str(rows)
+    assert "behind" in str(rows[-1][2])
+
+
+def test_a_name_with_html_stays_text():
+    table = pd.DataFrame({"id": ["<b>x</b>"], "arrival_s": [0.0], "prompt_tokens": [10], "output_tokens": [3]})
+    run = runs.Plan(SCENARIO, "trace", knobs(), 0, 16, 0, 0.0).simulate(table)
+    assert "<b>" not in step_view.budget_bar(run.explain(0), None).markup
+    from pages.parts.components import markup
+
+    assert "<b>" not in "".join(markup(c.cell(row)) for row in step_view.members(run.explain(0)).rows
+                                for c in step_view.members(run.explain(0)).columns)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "less", "said"),
+    [(1.0, 2.0, True, "−50"), (2.0, 1.0, True, "worse"), (2.0, 1.0, False, "better"), (1.0, 1.001, True, "the same")],
+)
+def test_a_difference_says_whether_it_is_better(a, b, less, said):
+    measure = words.Measure("x", "x", words.format.seconds, less=less)
+    assert said in words.delta(measure, a, b)
+
+
+# ---- workloads and uploads ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arrivals", list(workloads.ARRIVALS))
+@pytest.mark.parametrize("kind", list(workloads.LENGTHS))
+def test_every_workload_that_the_controls_offer_can_be_made(arrivals, kind):
+    table = workload(arrivals=arrivals, prompt=kind, output=kind, count=20).table()
+    assert len(table) == 20
+    assert (table[["prompt_tokens", "output_tokens"]] > 0).all().all()
+    pd.testing.assert_frame_equal(table, workload(arrivals=arrivals, prompt=kind, output=kind, count=20).table())
+
+
+def test_a_shared_prefix_is_found_again():
+    shared = workload(count=10, prompt="fixed", prompt_tokens=300, shared_prefix=160)
+    assert side(requests=shared, prefix=True).summary["cached_tokens"] == 9 * 160
+    assert side(requests=shared).summary["cached_tokens"] == 0
+
+
+@pytest.mark.parametrize("policy", list(runs.POLICIES))
+def test_two_pools_serve_every_policy(policy):
+    plan = runs.Plan(SCENARIO, workload(count=8), knobs(policy), 0, 16, 0, 50e9)
+    assert plan.simulate(plan.workload.table()).summary["finished"] == 8
+
+
+def test_an_upload_is_read_or_refused_in_a_sentence():
+    read = workloads.read_upload(b"arrival_s,prompt_tokens,output_tokens\n0,10,3\n1,20,4\n")
+    assert read["id"].tolist() == ["r0", "r1"]
+    for junk in (b"", b"hello", b"arrival_s,prompt_tokens,output_tokens\n0,ten,3\n", b"\xff\xfe\x00", b"{" * 5000):
+        with pytest.raises(cm.ConfigError):
+            workloads.read_upload(junk)
+
+
+def test_exports_hold_the_run():
+    a = side()
+    trace = json.loads(json.dumps(serving.chrome_trace(a.run)))
+    spans = [event for event in trace["traceEvents"] if event["ph"] == "X" and event["pid"] == 1]
+    assert len(spans) == len(a.run.timeline)
+    assert sum(event["dur"] for event in spans) / 1e6 == pytest.approx(
+        (a.run.timeline["end_s"] - a.run.timeline["start_s"]).sum()
+    )
