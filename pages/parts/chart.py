@@ -94,6 +94,11 @@ def label(
     }
 
 
+def said(text: str) -> Spec:
+    """Encoding of what a screen reader says of a mark, from an expression."""
+    return {"description": {"value": {"expr": text}}}
+
+
 def text_width(text: str, size: str = "type") -> str:
     """Expression of the width in pixels of a text (an expression of one line)."""
     return f"(length({text})*{size}*{_GLYPH})"

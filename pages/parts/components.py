@@ -94,9 +94,7 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
     sign, what = _BADGES[scenario.source]
     badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
     line = f"<span>{markup(context or what)}</span><span>·</span><span>{markup(scenario.label)}</span>"
-    st.html(
-        f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>'
-    )
+    st.html(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,9 @@ def derivation(lines: Sequence[Line], *, key: str, title: str = "Show the arithm
     with st.expander(title, key=key):
         rows = "".join(_line(line) for line in lines)
         st.html(f'<div class="sc sc-sums">{rows}</div>')
-        copy_button("\n".join(f"{plain(n.name)}: {plain(n.expression)} = {plain(n.result)}" for n in lines), key=f"{key}_copy")
+        copy_button(
+            "\n".join(f"{plain(n.name)}: {plain(n.expression)} = {plain(n.result)}" for n in lines), key=f"{key}_copy"
+        )
 
 
 def _line(line: Line) -> str:
@@ -168,7 +168,10 @@ class Table:
         """Put the table into the page; it scrolls by itself where the page is too narrow."""
         head = "".join(f"<th{_classes(c)}>{markup(c.name)}</th>" for c in self.columns)
         body, total = (
-            "".join(f"<tr>{''.join(f'<td{_classes(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>" for row in rows)
+            "".join(
+                f"<tr>{''.join(f'<td{_classes(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>"
+                for row in rows
+            )
             for rows in (self.rows, self.totals)
         )
         st.html(

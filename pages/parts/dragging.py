@@ -79,7 +79,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   // Charts come after this component, and come anew when they are rebuilt: their sliders then get the owner's values.
   const sync = () => { for (const name of names) show(name, shown[name]); };
   const watcher = new MutationObserver((changes) => {
-    const fresh = (node) => node.nodeType === 1 && (node.matches?.("form, .vega-bind") || node.querySelector?.(".vega-bind"));
+    const fresh = (node) => node.nodeType === 1 && (node.matches(".vega-bind") || node.querySelector(".vega-bind"));
     if (changes.some((change) => [...change.addedNodes].some(fresh))) sync();
   });
   watcher.observe(document.body, { childList: true, subtree: true });
@@ -103,7 +103,10 @@ def bridge(charts: Sequence[str], *, key: str = "what_if") -> None:
         data={
             "charts": list(charts),
             "values": {name: f"{state.value(name):g}" for name in NAMES},
-            "labels": {"bandwidth_x": "Bandwidth, times the datasheet's", "compute_x": "Compute, times the datasheet's"},
+            "labels": {
+                "bandwidth_x": "Bandwidth, times the datasheet's",
+                "compute_x": "Compute, times the datasheet's",
+            },
         },
         on_released_change=released,
     )

@@ -140,7 +140,11 @@ def vega(ladder: Ladder, expression: str, digits: int = 3, *, trim: bool = False
     text = ""
     for (scale, unit), following in zip(ladder, [*ladder[1:], None], strict=True):
         written = f"format(({expression})/{scale!r},'{pattern}')+'{NBSP}{unit}'"
-        text += f"({written})" if following is None else f"({expression})<{following[0] * _almost_one(digits)!r}?({written}):"
+        text += (
+            f"({written})"
+            if following is None
+            else f"({expression})<{following[0] * _almost_one(digits)!r}?({written}):"
+        )
     return f"({text})"
 
 

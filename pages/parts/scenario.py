@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import costmodel as cm
+from costmodel.operations import Count
 from costmodel.precision import Formats, settle
 
 
@@ -49,12 +50,16 @@ class Scenario:
         gpus = "1 GPU" if self.tensor_parallel == 1 else f"{self.tensor_parallel} GPUs"
         what_if = [
             f"{name} × {factor:g}"
-            for name, factor in (("bandwidth", self.bandwidth_x), ("compute", self.compute_x), ("memory", self.memory_x))
+            for name, factor in (
+                ("bandwidth", self.bandwidth_x),
+                ("compute", self.compute_x),
+                ("memory", self.memory_x),
+            )
             if factor != 1
         ]
         return " · ".join([self.model.name, self.hardware.name, self.stored_weights, gpus, *what_if])
 
-    def price(self, step: cm.Step, count: str | None = None) -> cm.Cost:
+    def price(self, step: cm.Step, count: Count | None = None) -> cm.Cost:
         """Price a step, or a sweep of steps, as the sidebar says."""
         return cm.price(
             self.model,

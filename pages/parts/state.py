@@ -99,7 +99,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A few whole numbers, such as the cached tokens of each sequence in a step; in the URL they stand with dots between."""
+    """A few whole numbers, such as the cached tokens of each sequence in a step; in the URL with dots between."""
 
     key: str
     default: tuple[int, ...]
@@ -157,15 +157,11 @@ def geometric(*, high: int, extra: Sequence[int] = (), per_octave: int = 4) -> t
     return tuple(sorted(v for v in values if v <= high))
 
 
-def _with_custom(ids: Callable[[], list[str]]) -> Callable[[], list[str]]:
-    return lambda: [*ids(), CUSTOM]
-
-
 CONTROLS: dict[str, Control] = {
     control.key: control
     for control in (
-        Choice("model", "qwen3-0.6b", _with_custom(lambda: cm.model())),
-        Choice("hardware", "h100-sxm", _with_custom(lambda: cm.hardware())),
+        Choice("model", "qwen3-0.6b", lambda: (*cm.model(), CUSTOM)),
+        Choice("hardware", "h100-sxm", lambda: (*cm.hardware(), CUSTOM)),
         Packed("model_config", codec.link_model),
         Packed("accelerator", codec.unpack_hardware),
         Choice("weights", AUTO, lambda: (AUTO, *DTYPES)),
@@ -180,10 +176,16 @@ CONTROLS: dict[str, Control] = {
         Choice("step", "decode", lambda: ("decode", "prefill", "mixed")),
         Choice("sort", "order", lambda: ("order", "seconds", "bytes", "flops")),
         Number("batch", 1, 1, 1024, grid=geometric(high=1024, extra=[100, 200, 300, 400, 500, 1000])),
-        Number("prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])),
-        Number("context", 2048, 1, 1048576, grid=geometric(high=1048576, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])),
+        Number(
+            "prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])
+        ),
+        Number(
+            "context", 2048, 1, 1048576, grid=geometric(high=1048576, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])
+        ),
         Number("hourly", 2.0, 0.1, 20.0, step=0.1),
-        Number("prefill_chunk", 128, 1, 16384, grid=geometric(high=16384, extra=[100, 200, 300, 500, 1000, 2000, 5000])),
+        Number(
+            "prefill_chunk", 128, 1, 16384, grid=geometric(high=16384, extra=[100, 200, 300, 500, 1000, 2000, 5000])
+        ),
         Number("drafts", 3, 1, 15),
         Number("draft_cost", 0.0, 0.0, 0.5, step=0.01),
         Choice("allocation", "windowed", lambda: ("windowed", "full")),

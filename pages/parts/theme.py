@@ -93,7 +93,8 @@ _SHEET = f"""
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
-  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem !important; margin: .4rem 0;}}
+  border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem !important;
+  margin: .4rem 0;}}
 .sc-figures > div {{margin: 0;}}
 .sc-figures dt {{margin: 0; color: var(--muted); font-size: .8125rem;}}
 .sc-figures dd {{margin: .15rem 0 0 !important; font-size: 1.45rem; line-height: 1.2; white-space: nowrap;}}

@@ -58,7 +58,7 @@ class Roof:
 
 
 def lanes(places: Sequence[Place], sheet: Sheet, roof: Roof, *, leftward: bool) -> list[int]:
-    """Lane of each label: texts that start at their point (or end there, ``leftward``), a line apart where they meet."""
+    """Lane of each label: texts start at their point (or end there, ``leftward``), a line apart where they meet."""
     order = sorted(range(len(places)), key=lambda i: places[i].decades, reverse=not leftward)
     found = [0] * len(places)
     done: list[int] = []
@@ -85,7 +85,10 @@ def _meet(a: Place, lane_a: int, b: Place, lane_b: int, picture: tuple[Sheet, fl
     sheet, ridge, leftward = picture
     spans = [_span(place, sheet, leftward) for place in (a, b)]
     if leftward:  # kept inside the left edge
-        spans = [(left + push, right + push) for (left, right), push in zip(spans, (_pushed(a, sheet), _pushed(b, sheet)), strict=True)]
+        spans = [
+            (left + push, right + push)
+            for (left, right), push in zip(spans, (_pushed(a, sheet), _pushed(b, sheet)), strict=True)
+        ]
     if not _overlap(*spans):
         return False
     corners = (ridge - _DRAGGED, ridge + _DRAGGED)

@@ -3,8 +3,12 @@
 import streamlit as st
 
 from pages.parts import chart, components, controls, dragging, state
-from pages.roofline import charts, table, words
+from pages.roofline import arithmetic, table, words
 from pages.roofline.numbers import Roofline
+from pages.roofline.roof_chart import roof_spec
+from pages.roofline.roof_data import roof_data
+from pages.roofline.time_chart import time_spec
+from pages.roofline.time_data import time_data
 
 numbers = Roofline(
     controls.scenario(),
@@ -16,7 +20,7 @@ numbers = Roofline(
 
 components.top(numbers.scenario, *words.headline(numbers))
 
-chart.draw(charts.time_spec(), numbers.time_data(), key="time", alt=words.time_alt(numbers))
+chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers))
 dragging.bridge(["time", "roof"])
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
@@ -27,10 +31,10 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
 
 components.figures(words.figures(numbers))
 components.note(words.below_picture(numbers))
-components.derivation(words.arithmetic(numbers), key="arithmetic")
+components.derivation(arithmetic.arithmetic(numbers), key="arithmetic")
 
 components.section("The same step under the roof", words.under_the_roof(numbers))
-chart.draw(charts.roof_spec(), numbers.roof_data(), key="roof", alt=words.roof_alt(numbers))
+chart.draw(roof_spec(), roof_data(numbers), key="roof", alt=words.roof_alt(numbers))
 
 components.section("Where the step goes")
 with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):

@@ -76,5 +76,3 @@ def _unit(largest: float, ladder: format.Ladder) -> tuple[str, float]:
     """One unit for a whole column: that of its largest entry."""
     unit = format.quantity(float(largest), ladder).unit
     return unit, next(scale for scale, name in ladder if name == unit)
-
-

@@ -151,7 +151,7 @@ def test_a_deep_link_works_as_the_first_visit_to_a_fresh_server(new_page: NewPag
 
 def test_back_returns_to_the_model_before(page: Page) -> None:
     visit(page)
-    page.get_by_role("combobox", name="Hardware").click()
+    page.get_by_role("combobox", name="Hardware").fill("B200")
     page.get_by_role("option", name="B200", exact=True).click()
     expect(heading(page)).to_contain_text("on B200", timeout=LONG)
     expect(page).to_have_url(re.compile("hardware=b200"))
@@ -172,5 +172,5 @@ def test_the_derivation_opens_and_copies(page: Page) -> None:
     visit(page)
     page.get_by_text("Show the arithmetic").click()
     expect(page.get_by_text("595,984,384 parameters × 2 bytes")).to_be_visible()
-    page.get_by_role("button", name="Copy").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.get_by_role("button", name="Copied", exact=True)).to_be_visible()

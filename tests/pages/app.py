@@ -46,7 +46,10 @@ def notices(at: AppTest) -> list[str]:
 def figures(at: AppTest) -> dict[str, str]:
     """The key numbers by name."""
     found = re.findall(r"<dt>(.*?)</dt><dd[^>]*>(.*?)</dd>", markup(at))
-    return {html.unescape(name): html.unescape(re.sub(r"<[^>]+>", "", value)).replace("\u00a0", " ") for name, value in found}
+    return {
+        html.unescape(name): html.unescape(re.sub(r"<[^>]+>", "", value)).replace("\u00a0", " ")
+        for name, value in found
+    }
 
 
 def link(at: AppTest) -> dict[str, str]:

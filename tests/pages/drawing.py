@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 import vl_convert
@@ -29,9 +29,8 @@ class Label:
     bottom: float
 
     def meets(self, other: Label) -> bool:
-        return (
-            max(self.left, other.left) < min(self.right, other.right)
-            and max(self.top, other.top) < min(self.bottom, other.bottom)
+        return max(self.left, other.left) < min(self.right, other.right) and max(self.top, other.top) < min(
+            self.bottom, other.bottom
         )
 
 
@@ -42,14 +41,16 @@ def svg(spec: Mapping[str, Any], data: Mapping[str, pd.DataFrame], *, width: flo
         if param["name"] in params:
             param["value"] = params[param["name"]]
     drawn |= {"width": width, "autosize": {"type": "none"}, "padding": 60}
-    drawn["datasets"] = {name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in data.items()}
+    drawn["datasets"] = {
+        name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in data.items()
+    }
     return vl_convert.vegalite_to_svg(drawn)
 
 
 def labels(drawn: str) -> list[Label]:
     """Labels inside the plot: neither axis texts nor halos nor what is not shown."""
     found: list[Label] = []
-    _walk(ElementTree.fromstring(drawn), (0.0, 0.0), found)  # noqa: S314  # our own drawing
+    _walk(ET.fromstring(drawn), (0.0, 0.0), found)  # noqa: S314  # our own drawing
     return found
 
 
@@ -58,7 +59,7 @@ def collisions(drawn: str) -> list[tuple[str, str]]:
     return [(a.text, b.text) for a, b in itertools.combinations(labels(drawn), 2) if a.meets(b)]
 
 
-def _walk(node: ElementTree.Element, origin: tuple[float, float], found: list[Label]) -> None:
+def _walk(node: ET.Element, origin: tuple[float, float], found: list[Label]) -> None:
     if "axis" in node.get("class", ""):
         return
     x, y = origin
@@ -71,7 +72,7 @@ def _walk(node: ElementTree.Element, origin: tuple[float, float], found: list[La
         _walk(child, (x, y), found)
 
 
-def _note(node: ElementTree.Element, x: float, y: float, found: list[Label]) -> None:
+def _note(node: ET.Element, x: float, y: float, found: list[Label]) -> None:
     halo = node.get("stroke") not in (None, "none", "transparent")
     if halo or float(node.get("opacity", "1")) == 0:
         return
@@ -97,6 +98,6 @@ def evaluate(expression: str, rows: pd.DataFrame, **params: float | None) -> lis
         "width": 10,
         "height": 10,
     }
-    drawn = ElementTree.fromstring(vl_convert.vegalite_to_svg(spec))  # noqa: S314  # our own drawing
+    drawn = ET.fromstring(vl_convert.vegalite_to_svg(spec))  # noqa: S314  # our own drawing
     said = dict(node.text.split("|", 1) for node in drawn.iter(f"{_SVG}text") if node.text and "|" in node.text)
     return [said[str(row)] for row in range(len(rows))]

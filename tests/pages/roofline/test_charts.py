@@ -12,16 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import costmodel as cm
-from pages.parts import theme
+from pages.parts import format, theme
 from pages.parts.scenario import Scenario, what_if
-from pages.roofline import charts
 from pages.roofline.numbers import Roofline
+from pages.roofline.roof_chart import roof_spec
+from pages.roofline.roof_data import points, roof_data, roofs
+from pages.roofline.time_chart import time_spec
+from pages.roofline.time_data import last_token, time_data
+from pages.roofline.twin import WHAT_IF, seconds
 from tests.pages import drawing
 
 FACTORS = [0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 3.1, 4.0]
 factors = st.sampled_from(FACTORS)
 ROWS = st.lists(
-    st.tuples(st.floats(1e3, 1e18), st.floats(1e3, 1e15), st.floats(1e9, 1e16), st.floats(1e8, 1e14)), min_size=1, max_size=30
+    st.tuples(st.floats(1e3, 1e18), st.floats(1e3, 1e15), st.floats(1e9, 1e16), st.floats(1e8, 1e14)),
+    min_size=1,
+    max_size=30,
 )
 
 
@@ -59,8 +65,10 @@ def test_the_browser_prices_as_the_cost_model_does(
 ) -> None:
     table = pd.DataFrame(rows, columns=["flops", "bytes", "peak", "bandwidth"])
     now = {"bandwidth_x_now": bandwidth_x, "compute_x_now": compute_x}
-    said = [float(text) for text in drawing.evaluate(charts.seconds(), table, **now)]
-    expected = cm.step_seconds(table["flops"], table["bytes"], table["peak"] * compute_x, table["bandwidth"] * bandwidth_x)
+    said = [float(text) for text in drawing.evaluate(seconds(), table, **now)]
+    expected = cm.step_seconds(
+        table["flops"], table["bytes"], table["peak"] * compute_x, table["bandwidth"] * bandwidth_x
+    )
     assert said == pytest.approx(expected.tolist(), rel=1e-12)
 
 
@@ -77,15 +85,15 @@ def test_what_is_dragged_shows_what_the_cost_model_says_of_such_a_machine(count:
     rng = random.Random(seed)
     r = drawn_at_random(rng, count)
     bandwidth_x, compute_x = rng.choice(FACTORS), rng.choice(FACTORS)
-    svg = drawing.svg(charts.time_spec(), r.time_data(), width=850, bandwidth_x=bandwidth_x, compute_x=compute_x)
+    svg = drawing.svg(time_spec(), time_data(r), width=850, bandwidth_x=bandwidth_x, compute_x=compute_x)
     s = r.scenario
     hw = what_if(s.hardware, bandwidth_x, compute_x, 1.0)
     for name, step in (("decode", cm.Step.decode(r.batch, r.context)), ("prefill", cm.Step.prefill(r.prompt))):
         shown = said_in(svg, rf'aria-label="{name} of [\d,]+: ([^"]+)"')
         cost = cm.price(s.model, hw, step, count=count)
-        assert shown == str(charts.format.seconds(cost.seconds))
+        assert shown == str(format.seconds(cost.seconds))
     crossing = cm.crossing(s.model, hw, 0, count, "prefill")
-    if crossing is not None and 1 < crossing < r.last_token:
+    if crossing is not None and 1 < crossing < last_token(r):
         shown_t = float(said_in(svg, r'aria-label="crossing at T\* = ([\d,.]+) tokens"').replace(",", ""))
         assert shown_t == pytest.approx(crossing, rel=2e-3, abs=0.06)
 
@@ -98,8 +106,8 @@ def test_labels_never_meet(picture: str, width: int, seed: int) -> None:
     rng = random.Random(f"{picture} {width} {seed}")
     for _ in range(4):
         r = drawn_at_random(rng)
-        dragged = {name: rng.choice([None, 0.25, 1.0, 4.0]) for name in charts.WHAT_IF}
-        spec, data = (charts.time_spec(), r.time_data()) if picture == "time" else (charts.roof_spec(), r.roof_data())
+        dragged = {name: rng.choice([None, 0.25, 1.0, 4.0]) for name in WHAT_IF}
+        spec, data = (time_spec(), time_data(r)) if picture == "time" else (roof_spec(), roof_data(r))
         met = drawing.collisions(drawing.svg(spec, data, width=width, **dragged))
         where = f"{r.scenario.label}, B {r.batch}, prompt {r.prompt}, context {r.context}, {r.count}, {dragged}"
         assert not met, f"{met} ({where})"
@@ -107,32 +115,34 @@ def test_labels_never_meet(picture: str, width: int, seed: int) -> None:
 
 def test_the_picture_of_the_post() -> None:
     r = Roofline(Scenario(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Precision()), 1, 500, 2048, "weights")
-    texts = {label.text.replace("\u00a0", " ") for label in drawing.labels(drawing.svg(charts.time_spec(), r.time_data(), width=850))}
+    texts = {
+        label.text.replace("\u00a0", " ") for label in drawing.labels(drawing.svg(time_spec(), time_data(r), width=850))
+    }
     assert {"weights out of memory, 356 µs", "arithmetic, 1.2 µs a token", "T* = 295", "decode, B = 1"} <= texts
     assert {"Memory-bound", "Compute-bound", "prefill of 500: 602 µs"} <= texts
 
 
 def test_a_decode_step_over_long_caches_never_crosses_and_says_so() -> None:
     r = Roofline(Scenario(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Precision()), 64, 500, 2048, "attention")
-    text = " ".join(label.text for label in drawing.labels(drawing.svg(charts.time_spec(), r.time_data(), width=850)))
+    text = " ".join(label.text for label in drawing.labels(drawing.svg(time_spec(), time_data(r), width=850)))
     assert "never crosses, tends to 7.1 FLOP/B" in text
 
 
 def test_points_lie_on_the_roof_and_every_peak_has_its_line() -> None:
     r = Roofline(Scenario(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Precision()), 64, 500, 2048, "attention")
-    points = r.points()
-    assert set(points["kind"]) == {"decode", "prefill", "step"}
-    reached = points["flops"] / cm.step_seconds(points["flops"], points["bytes"], points["peak"], points["bandwidth"])
-    roof = np.minimum(points["peak"], points["flops"] / points["bytes"] * points["bandwidth"])
+    found = points(r)
+    assert set(found["kind"]) == {"decode", "prefill", "step"}
+    reached = found["flops"] / cm.step_seconds(found["flops"], found["bytes"], found["peak"], found["bandwidth"])
+    roof = np.minimum(found["peak"], found["flops"] / found["bytes"] * found["bandwidth"])
     assert reached.tolist() == pytest.approx(roof.tolist())
-    named = {unit for formats in r.roofs()["formats"] for unit in formats.split(", ")}
+    named = {unit for formats in roofs(r)["formats"] for unit in formats.split(", ")}
     assert named == set(r.scenario.hardware.peak)
     decode = r.decode.operations.query("name == 'scores'").iloc[0]
-    mine = points.query("kind == 'decode' and name == 'scores'").iloc[0]
+    mine = found.query("kind == 'decode' and name == 'scores'").iloc[0]
     assert (mine["flops"], mine["bytes"]) == (decode["flops"], decode["bytes"])
 
 
-@pytest.mark.parametrize("spec", [charts.time_spec, charts.roof_spec], ids=["time", "roof"])
+@pytest.mark.parametrize("spec", [time_spec, roof_spec], ids=["time", "roof"])
 def test_a_spec_is_built_once_and_holds_no_data(spec: object) -> None:
     assert callable(spec)
     assert spec() is spec()
@@ -142,7 +152,7 @@ def test_a_spec_is_built_once_and_holds_no_data(spec: object) -> None:
 
 
 def test_colours_in_charts_are_names() -> None:
-    for spec in (charts.time_spec(), charts.roof_spec()):
+    for spec in (time_spec(), roof_spec()):
         text = json.dumps(spec)
         assert not re.search(r"#[0-9a-fA-F]{6}", text)
         assert set(re.findall(r'"datum": "([^"]+)"', text)) <= set(theme.MEANINGS)

@@ -1,5 +1,7 @@
 """Where labels go, as arithmetic."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from pages.roofline import labels
 @given(st.lists(st.floats(0, 300), max_size=12), st.floats(1, 30))
 def test_spread_labels_stand_apart_and_in_order(heights: list[float], gap: float) -> None:
     places = sorted(h + s for h, s in zip(heights, labels.spread(heights, gap), strict=True))
-    assert all(b - a >= gap - 1e-6 for a, b in zip(places, places[1:], strict=False))
+    assert all(b - a >= gap - 1e-6 for a, b in pairwise(places))
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12), st.floats(1, 30))

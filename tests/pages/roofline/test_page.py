@@ -84,13 +84,17 @@ def test_the_table_is_the_cost_models_and_sorts() -> None:
     for sort in ("order", "seconds", "bytes", "flops"):
         at.button_group(key="sort").set_value(sort).run()
         rows = re.findall(r"<tr><td>([^<]+)</td>", app.markup(at).split("<tbody")[1])
-        table = cost.operations if sort == "order" else cost.operations.sort_values(sort, ascending=False, kind="stable")
+        table = (
+            cost.operations if sort == "order" else cost.operations.sort_values(sort, ascending=False, kind="stable")
+        )
         assert rows == table["name"].tolist()
         assert app.link(at).get("sort", "order") == sort
 
 
 def test_a_link_is_taken_over_and_kept_while_controls_move() -> None:
-    at = app.open_app(model="llama-3.1-8b", hardware="h200-sxm", count="attention", bandwidth_x=2, tensor_parallel=2, batch=77)
+    at = app.open_app(
+        model="llama-3.1-8b", hardware="h200-sxm", count="attention", bandwidth_x=2, tensor_parallel=2, batch=77
+    )
     assert at.selectbox(key="model").value == "llama-3.1-8b"
     assert at.select_slider(key="batch").value == 77
     assert at.slider(key="bandwidth_x").value == 2.0
@@ -108,7 +112,8 @@ def test_a_link_is_taken_over_and_kept_while_controls_move() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("model", "no-such-model"), ("model", "<b>x</b>"), ("hardware", "'; drop table"), ("batch", "0"), ("batch", "abc"),
+        ("model", "no-such-model"), ("model", "<b>x</b>"), ("hardware", "'; drop table"), ("batch", "0"),
+        ("batch", "abc"),
         ("batch", "1.5"), ("batch", "nan"), ("prompt", "1e30"), ("context", "-5"), ("bandwidth_x", "0"),
         ("bandwidth_x", "nan"), ("bandwidth_x", "1e300"), ("compute_x", "fast"), ("weights", "fp3"), ("count", "all"),
         ("rates", "guess"), ("tensor_parallel", "3"), ("accelerator", "AAAA"), ("model_config", "%%%"), ("sort", ""),

@@ -1,0 +1,174 @@
+"""The arithmetic behind the page's numbers, with the values put in, as the post writes it.
+
+An expression is written out only where it gives the number that is shown; where a model's parts are stored in several
+formats, or reached by chance (experts), the line says so in words instead.
+"""
+
+from __future__ import annotations
+
+from pages.parts import format
+from pages.parts.components import Ink, Line, Part
+from pages.roofline.numbers import Roofline
+from pages.roofline.words import gives, idle
+
+
+def arithmetic(r: Roofline) -> list[Line]:
+    """Each number of the page with the values put in, as the post writes them."""
+    return [*_parameters(r), *(_with_caches(r) if r.counts_caches else _weights_only(r)), *_sides(r), *_results(r)]
+
+
+def _parameters(r: Roofline) -> list[Line]:
+    model = r.scenario.model
+    lines = []
+    if len(model.distinct_layers) == 1:
+        head = model.matrix_params - model.num_layers * model.block_params
+        lines.append(
+            Line(
+                "a block",
+                "its matrices, each applied once a token",
+                f"{format.parameters(model.block_params)} parameters",
+            )
+        )
+        expression = f"{model.num_layers} blocks × {format.count(model.block_params)} + LM head {format.count(head)}"
+    else:
+        expression = "every matrix of every block, and the LM head once"
+    lines.append(Line("P", expression, f"{format.count(model.matrix_params)} parameters"))
+    if model.active_matrix_params != model.matrix_params:
+        active = "those of one token: its experts, and everything that all tokens share"
+        lines.append(Line("active", active, f"{format.count(model.active_matrix_params)} parameters"))
+    return lines
+
+
+def _weights_only(r: Roofline) -> list[Line]:
+    params = r.scenario.model.active_matrix_params
+    written = f"2 × {format.count(params)} × T"
+    exact = gives(2 * params * r.batch, r.decode.flops)
+    return [
+        Line("weights", _weights_expression(r), Ink(format.gigabytes(r.decode.bytes), "memory"), gap=True),
+        Line(
+            "arithmetic",
+            written if exact else f"{written}, on each of {r.scenario.tensor_parallel} GPUs",
+            [Ink(format.flop(r.decode.flops / r.batch), "compute"), " × T"],
+        ),
+    ]
+
+
+def _weights_expression(r: Roofline) -> str:
+    """How the weights that the step reads come to their bytes."""
+    s, params = r.scenario, r.scenario.model.matrix_params
+    gpus = f" ÷ {s.tensor_parallel} GPUs" if s.tensor_parallel > 1 else ""
+    for size in (2.0, 1.0, 4.0, 0.5):
+        if gives(params * size / s.tensor_parallel, r.weight_bytes):
+            return f"{format.count(params)} parameters × {size:g} byte{'' if size == 1 else 's'}{gpus}"
+    if s.model.active_matrix_params != params:
+        tokens = f"{format.count(r.batch)} token{'' if r.batch == 1 else 's'}"
+        return f"all but the experts, and those that {tokens} may be expected to reach{gpus}"
+    return f"{format.count(params)} parameters, each as it is stored (mostly {s.stored_weights}){gpus}"
+
+
+def _with_caches(r: Roofline) -> list[Line]:
+    table = r.decode.operations.set_index("name")
+    squares = table["kv_bytes"] > 0
+    caches = float(table["kv_bytes"].sum())
+    rows = max(0.0, r.decode.bytes - r.weight_bytes - caches)
+    meeting = float(table.loc[squares, "flops"].sum())
+    return [
+        Line("weights", _weights_expression(r), Ink(format.gigabytes(r.weight_bytes), "memory"), gap=True),
+        Line("caches", _caches_expression(r, caches), Ink(format.gigabytes(caches), "memory")),
+        Line(
+            "bytes",
+            [Ink(format.gigabytes(r.weight_bytes), "memory"), " + ", Ink(format.gigabytes(caches), "memory"),
+             f" + {format.gigabytes(rows)} of embedding" if rows else ""],
+            Ink(format.gigabytes(r.decode.bytes, 4), "memory"),
+        ),
+        Line(
+            "arithmetic",
+            [Ink(format.flop(r.decode.flops - meeting), "compute"), " on the weights + ",
+             Ink(format.flop(meeting), "compute"), " where tokens meet"],
+            Ink(format.flop(r.decode.flops, 4), "compute"),
+        ),
+    ]  # fmt: skip
+
+
+def _caches_expression(r: Roofline, caches: float) -> str:
+    each = r.scenario.model.kv_bytes_per_token
+    number = f"{format.count(r.batch)} sequence{'' if r.batch == 1 else 's'}"
+    if gives(r.batch * (r.context + 1) * each, caches):
+        return f"{number} × ({format.count(r.context)} read + 1 written) × {format.count(each)} bytes"
+    return f"{number}, {format.count(r.context)} tokens read and 1 written by each, in {r.scenario.formats.kv}"
+
+
+def _sides(r: Roofline) -> list[Line]:
+    hw = r.scenario.hardware
+    amount, divided = _arithmetic_amount(r)
+    peak = amount / divided
+    token = " a token" if not r.counts_caches else ""
+    return [
+        Line(
+            "bandwidth",
+            [Ink(format.gigabytes(r.decode.bytes), "memory"), f" ÷ {format.byte_rate(hw.bandwidth)}"],
+            Ink(format.seconds(r.decode.memory_seconds), "memory"),
+            gap=True,
+        ),
+        Line(
+            "throughput",
+            [Ink(format.flop(amount), "compute"), f" ÷ {format.flop_rate(peak)}"],
+            [Ink(format.seconds(divided, 2), "compute"), token],
+        ),
+    ]
+
+
+def _arithmetic_amount(r: Roofline) -> tuple[float, float]:
+    """FLOP and seconds of the arithmetic: of a token in the post's count, of the step where caches count."""
+    share = 1 if r.counts_caches else r.batch
+    return r.decode.flops / share, r.decode.compute_seconds / share
+
+
+def _results(r: Roofline) -> list[Line]:
+    memory = Ink(format.seconds(r.decode.memory_seconds), "memory")
+    compute = Ink(format.seconds(_arithmetic_amount(r)[1], 2), "compute")
+    times = "" if r.counts_caches else f" × {format.count(r.batch)}"
+    share, who, _ = idle(r)
+    arithmetic: list[Part] = [compute, times]
+    short, long = (arithmetic, [memory]) if r.waiting_for_memory else ([memory], arithmetic)
+    hw, used = r.scenario.hardware, r.scenario.formats.compute
+    ridge = f"{format.flop_rate(hw.peak_of(used))} ÷ {format.byte_rate(hw.bandwidth)}"
+    return [
+        Line(
+            "step", ["the longer of ", memory, " and ", *arithmetic], _bold(format.seconds(r.decode.seconds)), gap=True
+        ),
+        Line(f"{who.split()[0]} idle", ["1 − ", *short, " ÷ ", *long], _bold(format.percent(share))),
+        Line("prefill", _prefill_expression(r), _bold(format.seconds(r.prefill.seconds))),
+        _crossing_line(r, memory, compute),
+        Line("ridge B*", ridge, _bold(f"{format.significant(r.ridge)} FLOP a byte")),
+    ]
+
+
+def _prefill_expression(r: Roofline) -> list[Part]:
+    memory, compute = r.prefill.memory_seconds, r.prefill.compute_seconds
+    if r.counts_caches:
+        sides: tuple[Part, ...] = (Ink(format.seconds(compute), "compute"), " of arithmetic")
+    else:
+        sides = (Ink(format.seconds(compute / r.prompt, 2), "compute"), f" × {format.count(r.prompt)}")
+    return ["the longer of ", Ink(format.seconds(memory), "memory"), " and ", *sides]
+
+
+def _crossing_line(r: Roofline, memory: Ink, compute: Ink) -> Line:
+    if r.crossing is None:
+        expression = f"intensity tends to {format.significant(r.asymptote, 2)} FLOP a byte, below B*"
+        return Line("crossing", expression, _bold("never"))
+    result = _bold(format.tokens(r.crossing))
+    hw, peak = r.scenario.hardware, r.token.flops / r.token.compute_seconds
+    if r.counts_caches or not gives(r.token.memory_seconds / r.token.compute_seconds, r.crossing):
+        return Line("crossing", "the tokens at which both sides take as long", result)
+    same = f", which is {_bare(peak)} ÷ {_bare(hw.bandwidth)}" if gives(peak / hw.bandwidth, r.crossing) else ""
+    return Line("crossing", [memory, " ÷ ", compute, same], result)
+
+
+def _bold(result: object) -> Ink:
+    return Ink(result, strong=True)
+
+
+def _bare(rate: float) -> str:
+    """A rate in tera, without its unit."""
+    return format.significant(rate / 1e12, 4, trim=True)
