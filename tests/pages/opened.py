@@ -1,24 +1,18 @@
-"""The app opened on one of its pages without a browser, and what is written there."""
+"""Further steps in the app without a browser: other pages of the same session, buttons, alt texts."""
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from tests.reference import ROOT
-
-PATIENCE = 60  # seconds a run: a bound against hanging
+from tests.pages import app
 
 
 def open_page(name: str, **query: object) -> AppTest:
     """Open a page with these parameters in its address."""
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
-    for key, value in query.items():
-        at.query_params[key] = str(value)
-    return go(ran(at), name)  # the first run always shows the default page
+    return sound(app.open_app(name, **query))
 
 
 def go(at: AppTest, name: str) -> AppTest:
@@ -28,7 +22,11 @@ def go(at: AppTest, name: str) -> AppTest:
 
 def ran(at: AppTest) -> AppTest:
     """Run the page; it must not raise."""
-    at.run()
+    return sound(at.run())
+
+
+def sound(at: AppTest) -> AppTest:
+    """The page, which did not raise."""
     assert not at.exception, at.exception
     return at
 
@@ -41,32 +39,20 @@ def press(at: AppTest, label: str) -> AppTest:
     return ran(at)
 
 
-def markup(at: AppTest) -> str:
-    """All HTML that the page wrote, but for its style sheet."""
-    bodies = [element.proto.body for element in at.get("html")]
-    return "\n".join(body for body in bodies if "<style>" not in body)
-
-
-def words(at: AppTest) -> str:
-    """The text of the page, without tags and with ordinary spaces."""
-    return plain(html.unescape(re.sub(r"<[^>]*>", " ", markup(at))))
-
-
-def plain(text: str) -> str:
+def plain(text: object) -> str:
     """One space for every run of spaces, no-break ones too."""
-    return re.sub(r"\s+", " ", text.replace("\u00a0", " ")).strip()
+    return re.sub(r"\s+", " ", str(text).replace("\u00a0", " ")).strip()
 
 
 def alt(at: AppTest, number: int = 0) -> str:
     """The alt text of a chart."""
     charts = at.get("vega_lite_chart")
-    return plain(str(charts[number].proto.alt))
+    return plain(charts[number].proto.alt)
 
 
 def notices(at: AppTest) -> list[str]:
     """The sentences that say what is wrong."""
-    found = re.findall(r'<div class="sc sc-notice" role="alert"><p>(.*?)</p></div>', markup(at), re.DOTALL)
-    return [plain(html.unescape(text)) for text in found]
+    return [plain(sentence) for sentence in app.notices(at)]
 
 
 def value(at: AppTest, key: str) -> Any:

@@ -177,7 +177,7 @@ def text(parts: object) -> str:
     ("m", "said"),
     [
         (memory("llama-3.1-8b", batch=40, context=8192),
-         "Beside 15.0 GiB of weights, H100 SXM has room for 56 sequences of 8,192 tokens of Llama-3.1-8B, 1.00 GiB for"),
+         "Beside 15.0 GiB of weights, H100 SXM has room for 56 sequences of 8,192 tokens of Llama-3.1-8B, 1.00 GiB"),
         (memory("llama-3.1-70b"),
          "Does not fit: the weights of Llama-3.1-70B take 131 GiB, and an engine may use 71.7 GiB of H100 SXM"),
         (memory("llama-3.1-8b", batch=100, context=8192),
