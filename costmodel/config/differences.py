@@ -43,8 +43,6 @@ class Reading:
     def kv(self, why: str, naive: float) -> str:
         """The sentence about a naive size of the cache."""
         real = self.model.kv_bytes_per_token
-        if not real:
-            return f"{why}: a naive reading would give {naive:,.0f} bytes of KV a token, where there is none."
         return (
             f"{why}: a naive reading would give {naive:,.0f} bytes of KV a token instead of {real:,}, "
             f"{_times(naive / real)}."

@@ -76,7 +76,7 @@ def _auto_round(keys: Keys) -> Scheme:
     dtype, width = _integer(bits, group, zero=not keys.flag("sym", otherwise=True))
     kept = []
     for name, rule in keys.part("extra_config").items():
-        if not isinstance(rule, Mapping) or rule.get("bits", 16) < 16:  # noqa: PLR2004
+        if not isinstance(rule, Mapping) or _other(rule).whole("bits", 16) < 16:  # noqa: PLR2004
             raise ConfigError("quantization_config.extra_config", name, "modules kept at 16 bits, nothing else")
         kept.append(name)
     return Scheme(method="auto-round", dtype=dtype, bits=width, skipped=tuple(kept))
@@ -184,7 +184,7 @@ _MX_GROUP = 32
 def _compressed(keys: Keys) -> Scheme:
     """compressed-tensors: groups of modules, each with a scheme; one format for all of them can be read."""
     groups = keys.part("config_groups")
-    formats = {_compressed_format(Keys(group, defaults={}, aliases={})) for group in _objects(groups)}
+    formats = {_compressed_format(_other(group)) for group in _objects(groups)}
     if len(formats) != 1:
         found = f"{len(formats)} different formats"
         raise ConfigError("quantization_config.config_groups", found, "one format for all groups")
@@ -233,6 +233,11 @@ def _quark(keys: Keys) -> Scheme:
     return Scheme(method="quark", dtype=dtype, skipped=_names(keys, "exclude"))
 
 
+def _other(values: Mapping[str, Any]) -> Keys:
+    """The keys of an object that no family is known for."""
+    return Keys(values, defaults={}, aliases={})
+
+
 METHODS: Mapping[str, Callable[[Keys], Scheme]] = {
     "auto-round": _auto_round,
     "awq": _awq,
@@ -274,10 +279,10 @@ def scheme(values: Mapping[str, Any] | None, separate: Mapping[str, Any] | None)
     ConfigError: for a method that is not known, or a key of it that is missing or impossible.
     """
     if separate:
-        return _modelopt(Keys(separate, defaults={}, aliases={}))
+        return _modelopt(_other(separate))
     if not values:
         return None
-    keys = Keys(values, defaults={}, aliases={})
+    keys = _other(values)
     method = keys.text("quant_method") or ("modelopt" if keys.says("quant_algo") else _by_flags(keys))
     if method not in METHODS:
         raise ConfigError("quant_method", method or "nothing", f"one of {', '.join(METHODS)}")

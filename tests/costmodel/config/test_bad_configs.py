@@ -88,6 +88,7 @@ def test_a_value_that_cannot_be_is_named(changes: dict[str, Any], key: str) -> N
         ("gpt-oss-20b", {"layer_types": ["full_attention"] * 5}, "layer_types"),
         ("gpt-oss-20b", {"layer_types": ["indexed_attention"] * 24}, "layer_types"),
         ("gpt-oss-20b", {"layer_types": [1] * 24}, "layer_types"),
+        ("glm-4.5-air", {"mlp_layer_types": ["dense"] * 45 + ["both"]}, "mlp_layer_types"),
         ("exaone-4.0-32b", {"sliding_window_pattern": "LLX"}, "sliding_window_pattern"),
         ("exaone-4.0-32b", {"sliding_window_pattern": ""}, "sliding_window_pattern"),
         ("deepseek-v3", {"q_lora_rank": 0}, "q_lora_rank"),
@@ -195,6 +196,17 @@ def test_a_dict_that_holds_itself_is_declined() -> None:
     config: dict[str, Any] = changed(LLAMA)
     config["self"] = config
     assert "levels of nesting" in str(declined(config))
+
+
+def test_a_file_that_cannot_be_read_is_declined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.json"
+    file.write_text("{}", encoding="utf-8")
+
+    def refuse(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert "Permission denied" in str(declined(file))
 
 
 def test_a_file_that_is_not_text_is_declined(tmp_path: Path) -> None:

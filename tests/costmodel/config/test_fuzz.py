@@ -13,10 +13,26 @@ from hypothesis import strategies as st
 
 import costmodel as cm
 from costmodel.config import read_config
+from costmodel.config.quantization import METHODS
 from tests.costmodel.config.configs import CONFIGS
 
 _KEYS = sorted({key for config in CONFIGS.values() for key in config.get("text_config", config)})
+_QUANTIZATION = st.fixed_dictionaries(
+    {"quant_method": st.sampled_from(sorted(METHODS))},
+    optional={
+        "bits": st.one_of(st.integers(1, 9), st.text(max_size=2)),
+        "group_size": st.integers(-2, 128),
+        "modules_to_not_convert": st.lists(st.sampled_from(["lm_head", "*.mlp*", "re:.*gate$", "re:(a+)+$"])),
+        "config_groups": st.dictionaries(st.just("group_0"), st.dictionaries(st.just("weights"), st.just({}))),
+        "extra_config": st.dictionaries(st.text(max_size=3), st.dictionaries(st.just("bits"), st.integers(2, 16))),
+        "weight_block_size": st.lists(st.integers(-1, 128), max_size=3),
+        "load_in_4bit": st.booleans(),
+        "quant_algo": st.sampled_from(["FP8", "NVFP4", "MIXED_PRECISION"]),
+        "weights": st.sampled_from(["int8", "int2"]),
+    },
+)
 _VALUES = st.one_of(
+    _QUANTIZATION,
     st.none(),
     st.booleans(),
     st.integers(-2, 300),
@@ -37,7 +53,9 @@ def mutate(config: dict[str, Any], changes: list[tuple[str, int, Any]]) -> dict[
         part = config.get("text_config") if isinstance(config.get("text_config"), dict) and number % 5 else config
         own = sorted(part)
         key = own[number % len(own)] if own and number % 3 else _KEYS[number % len(_KEYS)]
-        if kind == "set":
+        if isinstance(value, dict) and "quant_method" in value:
+            config["quantization_config"] = value
+        elif kind == "set":
             part[key] = value
         elif kind == "drop":
             part.pop(key, None)

@@ -130,6 +130,12 @@ def test_compressed_tensors_covers_the_head_unless_it_is_ignored() -> None:
     assert any("LM head" in warning for warning in model.warnings)
 
 
+def test_auto_round_keeps_modules_at_16_bits() -> None:
+    kept = {"model.layers.0.mlp.down_proj": {"bits": 16}}
+    model = llama(quant_method="auto-round", bits=4, group_size=128, extra_config=kept)
+    assert model.weight_bytes == pytest.approx((BLOCKS - DOWN) * 4.125 / 8 + 2 * (REST + DOWN))
+
+
 def test_gptq_covers_the_head_when_it_says_so() -> None:
     model = llama(quant_method="gptq", bits=4, group_size=128, lm_head=True)
     assert model.quantization is not None
@@ -188,6 +194,7 @@ def test_a_quantized_model_is_the_same_model_but_for_its_bytes() -> None:
             {"quant_method": "auto-round", "bits": 4, "extra_config": {"x": {"bits": 8}}},
             "quantization_config.extra_config",
         ),
+        ({"quant_method": "auto-round", "bits": 4, "extra_config": {"x": {"bits": "8"}}}, "bits"),
         ({"quant_method": "bitsandbytes"}, "quantization_config.load_in_4bit"),
         ({"quant_method": "fp8", "weight_block_size": [128]}, "quantization_config.weight_block_size"),
         ({"quant_method": "fp8", "modules_to_not_convert": "lm_head"}, "modules_to_not_convert"),

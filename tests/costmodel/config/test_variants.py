@@ -100,6 +100,31 @@ def test_minimax_text_01_lists_its_kinds_as_numbers() -> None:
     assert kinds(read_config(config)) == "RRRRRRRF" * 10
 
 
+def test_a_pattern_of_letters_is_repeated_and_a_window_that_is_null_is_none() -> None:
+    spelled = changed("exaone-4.0-32b", layer_types=None, sliding_window_pattern="LLG", num_hidden_layers=7)
+    assert kinds(read_config(spelled)) == "SSGSSGS".replace("G", "F")
+    spelled["sliding_window"] = None
+    assert kinds(read_config(spelled)) == "F" * 7
+
+
+def test_dots_slides_from_a_layer_on() -> None:
+    windowed = changed("dots.llm1", sliding_window=4096, max_window_layers=60)
+    assert kinds(read_config(windowed)) == "F" * 60 + "SS"
+
+
+@pytest.mark.parametrize(
+    ("attention", "heads"),
+    [
+        ({"attn_type": "multiquery_attention"}, 1),
+        ({"attn_type": "grouped_query_attention", "kv_n_heads": 8}, 8),
+        ({"attn_type": "multihead_attention", "kv_n_heads": 8}, 32),
+        ({}, 32),
+    ],
+)
+def test_mpt_states_its_kv_heads_inside_its_attention(attention: dict[str, Any], heads: int) -> None:
+    assert read_config(changed("mpt-7b", attn_config=attention)).kv_bytes_per_token == 32 * 2 * heads * 128 * 2
+
+
 def test_lfm2_without_a_list_attends_everywhere() -> None:
     assert kinds(variant("lfm2", full_attn_idxs=None)) == "F" * 8
 
