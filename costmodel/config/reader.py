@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,7 +48,7 @@ def find(values: Mapping[str, Any]) -> tuple[Family, Keys]:
         return _keys(kind, values, nested=False)
     if kind in DECLINED or kind not in WRAPPERS:
         raise _unknown(kind, WRAPPERS)
-    inner = {"model_type": WRAPPERS[kind], **_shared(values), **values[part]}
+    inner = {"model_type": WRAPPERS[kind], **_shared(values, values[part]), **values[part]}
     return _keys(_type_of(inner), inner, nested=True)
 
 
@@ -61,19 +62,22 @@ def _keys(kind: str, values: Mapping[str, Any], *, nested: bool) -> tuple[Family
 def _unknown(kind: str, known: Mapping[str, object]) -> ConfigError:
     if kind in DECLINED:
         return ConfigError("model_type", kind, f"a supported family; this one is declined because {DECLINED[kind]}")
-    return ConfigError("model_type", kind, f"one of {', '.join(sorted(known))}")
+    near = difflib.get_close_matches(kind[:80].lower(), known, n=3)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    return ConfigError("model_type", kind, f"one of the {len(known)} types that can be read{hint}")
 
 
-def _shared(values: Mapping[str, Any]) -> dict[str, Any]:
+def _shared(values: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
     """What a part takes from the whole where it says nothing itself."""
-    names = ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config", "compression_config")
-    return {name: values[name] for name in names if name in values}
+    groups = (("tie_word_embeddings",), ("torch_dtype", "dtype"), ("quantization_config", "compression_config"))
+    silent = (names for names in groups if not any(name in part for name in names))
+    return {name: values[name] for names in silent for name in names if name in values}
 
 
 def _type_of(values: Mapping[str, Any]) -> str:
     kind = values.get("model_type")
     if not isinstance(kind, str):
-        raise ConfigError("model_type", "nothing" if kind is None else kind, f"one of {', '.join(sorted(FAMILIES))}")
+        raise ConfigError("model_type", "nothing" if kind is None else kind, "the type of the model, such as llama")
     return kind
 
 

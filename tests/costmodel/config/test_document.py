@@ -77,3 +77,19 @@ def test_a_model_is_named_after_where_it_came_from_if_that_is_a_plain_name() -> 
     )
     assert read_config(changed("llama-3.1-8b", _name_or_path="<script>alert(1)</script>")).name == "llama"
     assert read_config(changed("llama-3.1-8b")).name == "llama"
+
+
+def test_what_the_part_says_wins_over_the_whole_and_the_whole_over_the_class() -> None:
+    """The head is tied, and the format of the weights is named, at either level (in either spelling)."""
+    part = {key: value for key, value in changed("llama-3.1-8b").items() if key not in ("torch_dtype", "dtype")}
+    part.pop("tie_word_embeddings")
+    whole = {"model_type": "llava", "torch_dtype": "float32", "tie_word_embeddings": True}
+    outer = read_config({**whole, "text_config": part})
+    assert (outer.tied, outer.dtype) == (True, "fp32")
+    inner = read_config({**whole, "text_config": {**part, "tie_word_embeddings": False, "dtype": "float16"}})
+    assert (inner.tied, inner.dtype) == (False, "fp16")
+
+
+def test_a_slip_in_the_type_is_helped() -> None:
+    with pytest.raises(cm.ConfigError, match=r"did you mean .*qwen3_moe"):
+        read_config(changed("qwen3-30b-a3b", model_type="qwen3moe"))
