@@ -114,8 +114,10 @@ class _Bill:
         ]
         if hw.base is not None:
             lines.append(f"a what-if of {hw.base.name}: its figures were changed by hand")
-        if self.rates is not None:
-            lines += [self.rates.source(*_fit_of(op)).text for op in self.plan.operations]
+        if self.rates is not None and self.seconds is not None:
+            rows = zip(self.plan.operations, self.seconds, strict=True)
+            took = [op for op, seconds in rows if seconds.any()]  # a decode step rests on no fit of prefill
+            lines += [self.rates.source(*_fit_of(op)).text for op in took]
         return tuple(dict.fromkeys(lines))
 
     def table(self, *, with_points: bool) -> pd.DataFrame:

@@ -486,3 +486,14 @@ def test_rates_of_another_device_are_refused_but_serve_its_what_ifs():
     faster = cm.price(QWEN, H100.replace(bandwidth=2 * H100.bandwidth), step, rates=rates)
     assert faster.seconds < cm.price(QWEN, H100, step, rates=rates).seconds
     assert any("what-if" in line for line in faster.provenance)
+
+
+def test_a_step_rests_on_the_fits_of_what_takes_time_in_it() -> None:
+    def lines(step: cm.Step) -> str:
+        return "\n".join(cm.price(QWEN, H100, step, rates="calibrated").provenance)
+
+    assert "attention prefill" not in lines(cm.Step.decode(4, 2048))
+    assert "attention decode" not in lines(cm.Step.prefill(500))
+    mixed = lines(cm.Step.mixed(512, 0, 4, 2048))
+    assert "attention prefill" in mixed
+    assert "attention decode" in mixed
