@@ -14,6 +14,7 @@ from pages.parts.components import caption, complaint, note
 
 _REFUSED = "_own_model_refused"
 _UPLOAD_MB = 4
+_LONGEST = 360  # characters of a refusal
 _QUANTIZATION = "hf_quant_config.json"
 _EXAMPLE = '{"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 80, …}'
 
@@ -127,9 +128,14 @@ def _adopt(texts: Callable[[], tuple[str, str, str]]) -> None:
     try:
         packed = packed_model(*texts())
     except ValueError as error:
-        st.session_state[_REFUSED] = f"Not taken over. {str(error).rstrip('.')}. The model stays as it was."
+        st.session_state[_REFUSED] = f"Not taken over. {_cut(str(error).rstrip('.'))}. The model stays as it was."
         return
     state.put(model=state.CUSTOM, model_config=packed)
+
+
+def _cut(sentence: str) -> str:
+    """The beginning of a sentence that lists everything that would have been right."""
+    return sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST].rsplit(' ', maxsplit=1)[0]} …"
 
 
 def packed_model(config: str, quantization: str, name: str) -> str:

@@ -1,0 +1,210 @@
+"""The Model page's numbers: every derivation adds up to the figure of ``cm.Model``, for every model there is."""
+
+import random
+import re
+
+import pytest
+
+import costmodel as cm
+from costmodel.model import Experts
+from pages.model import charts, own, words
+from pages.model.numbers import Understood, ranges
+from pages.parts import codec
+from pages.parts.components import Line
+from pages.parts.components import plain as words_of
+from pages.parts.format import count
+from pages.parts.scenario import Scenario
+from tests.pages import drawing
+from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
+from tests.pages.opened import plain
+
+
+def understood(model: str | cm.Model = "qwen3-0.6b", context: int = 2048, kv: str | None = "bf16") -> Understood:
+    model = cm.model(model) if isinstance(model, str) else model
+    return Understood(Scenario(model, cm.hardware("h100-sxm"), cm.Precision(kv=kv)), context)
+
+
+every_model = pytest.mark.parametrize("name", cm.model())
+
+
+def said(line: Line) -> str:
+    return plain(words_of(line.result))
+
+
+def number(line: Line) -> int:
+    return int(re.sub(r"[^\d]", "", said(line).split(" ")[0]))
+
+
+def items(u: Understood) -> dict[str, list[Line]]:
+    return {item.key: list(item.lines) for item in words.understood(u)}
+
+
+@every_model
+def test_layers_and_what_is_outside_them_are_the_whole_model(name: str) -> None:
+    u = understood(name)
+    model = u.model
+    assert sum(kind.count for kind in u.kinds) == model.num_layers
+    assert sorted(place for kind in u.kinds for place in kind.places) == list(range(1, model.num_layers + 1))
+    before, head = u.outside_bytes
+    layers = sum(kind.weight_bytes * kind.count for kind in u.kinds)
+    assert layers + before + head == pytest.approx(model.weight_bytes, rel=1e-12)
+    assert head == 0 if model.tied else head > 0
+    assert sum(kind.state_bytes * kind.count for kind in u.kinds) == pytest.approx(model.state_bytes)
+    assert sum(kind.kv_bytes * kind.count for kind in u.kinds) == model.kv_bytes_per_token
+    kept = sum(u.kept_bytes(kind) * kind.count for kind in u.kinds)
+    assert kept == pytest.approx(model.kv_bytes(u.context) + model.state_bytes)
+
+
+@every_model
+def test_every_derivation_adds_up_to_the_models_own_figure(name: str) -> None:
+    u = understood(name)
+    model, found = u.model, items(u)
+    total, of_a_layer, sums = found["total"], 0, []
+    for line in total[:-1]:
+        if line.expression.__class__ is str and str(line.expression).startswith("together"):
+            assert number(line) == of_a_layer
+            sums.append(of_a_layer)
+            of_a_layer = 0
+        else:
+            of_a_layer += number(line)
+    assert number(total[-1]) == model.total_params
+    assert sums == [kind.params for kind in u.kinds]
+    for key, figure in (("matrices", model.matrix_params), ("active", model.active_params)):
+        if key in found:
+            assert sum(map(number, found[key][:-1])) == number(found[key][-1]) == figure
+    assert ("active" in found) == (model.active_matrix_params != model.matrix_params)
+    outside = sum(kind.params * kind.count for kind in u.kinds)
+    assert sum(map(number, found["outside"])) == model.total_params - outside
+    if model.kv_values_per_token:
+        assert sum(map(number, found["cache"][:-2])) == number(found["cache"][-2]) == model.kv_bytes_per_token
+    assert ("state" in found) == (model.state_bytes > 0)
+
+
+@every_model
+def test_what_a_token_uses_is_never_more_than_all(name: str) -> None:
+    for kind in understood(name).kinds:
+        if isinstance(kind.layer.mlp, Experts):
+            assert 0 < kind.active_bytes < kind.weight_bytes
+        else:
+            assert kind.active_bytes == kind.weight_bytes
+        assert kind.active_params <= kind.params
+
+
+@every_model
+def test_five_numbers_and_a_headline_for_every_model(name: str) -> None:
+    u = understood(name)
+    figures = words.figures(u)
+    assert len(figures) == 5
+    headline = plain(words_of(words.headline(u)))
+    assert headline.startswith(f"{u.model.name} has ")
+    assert ("of which a token uses" in headline) == u.is_sparse
+    assert ("for each sequence, however long" in headline) == (u.model.state_bytes > 0)
+
+
+@every_model
+def test_the_lanes_of_the_picture_hold_every_layer(name: str) -> None:
+    u = understood(name)
+    data = u.stack_data()
+    assert len(data["bars"]) == u.model.num_layers + 2
+    assert data["lanes"]["count"].sum() == len(data["cells"])
+    cells = [(row.lane, row.at) for row in data["cells"].itertuples()]
+    assert len(cells) == len(set(cells))
+    assert {at for _, at in cells} == set(range(1, u.model.num_layers + 1))
+    assert data["bars"]["weights"].sum() == pytest.approx(u.model.weight_bytes)
+
+
+def test_a_cache_in_another_format_is_counted_in_it() -> None:
+    assert understood("llama-3.1-8b", kv="fp8").kv_bytes_a_token == 65_536
+    assert understood("llama-3.1-8b").kv_bytes_a_token == 131_072
+
+
+@pytest.mark.parametrize(
+    ("places", "said_"),
+    [((1,), "1"), ((1, 2, 3, 5), "1–3, 5"), ((2, 4, 6, 8, 10), "2, 4, 6, …"), (tuple(range(1, 81)), "1–80")],
+)
+def test_positions_are_told_as_runs(places: tuple[int, ...], said_: str) -> None:
+    assert ranges(places) == said_
+
+
+@pytest.mark.parametrize("width", [850, 330])
+def test_labels_of_the_stack_never_meet_and_stay_inside(width: int) -> None:
+    rng = random.Random(width)
+    for name in rng.sample(cm.model(), 6):
+        u = understood(name, context=rng.choice([1, 2048, 131_072]))
+        drawn = drawing.svg(charts.stack_spec(len(u.lanes)), u.stack_data(), width=width)
+        assert not drawing.collisions(drawn), f"{name}: {drawing.collisions(drawn)}"
+        outside = [label for label in drawing.labels(drawn) if not 58 < label.left < label.right < width + 62]
+        assert not outside, f"{name}: {outside}"
+
+
+def test_naive_readings_are_told_with_their_figures() -> None:
+    found = dict(words.naive(understood("qwen3-0.6b")))
+    assert found["The LM head is the embedding"] == "A naive reading would give 751.6 M parameters, 26.1% too many."
+    assert words.naive(understood(cm.model("qwen3-0.6b").replace(warnings=()))) == []
+    silent = cm.model("qwen3-0.6b").replace(warnings=("One sentence.", "sliding_window is off: layer_types says so."))
+    assert words.naive(understood(silent)) == [("One sentence.", ""), ("sliding_window is off", "layer_types says so.")]
+
+
+# ---- what a user gives -----------------------------------------------------------------------------------------
+
+
+class Upload:
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name, self.content = name, content
+
+    def getvalue(self) -> bytes:
+        return self.content
+
+
+def test_a_packed_model_is_the_model_that_was_given() -> None:
+    packed = own.packed_model(LLAMA_70B_TEXT, FP8_TEXT, " My <b>Llama</b> ")
+    assert len(packed) < 500
+    model = codec.own_model(packed)
+    assert model.name == "My <b>Llama</b>"
+    assert model.quantization is not None
+    assert count(model.total_params) == "70,553,706,496"
+    assert codec.link_model(packed) == model
+
+
+def test_a_model_without_a_name_is_called_after_its_family_and_size() -> None:
+    assert plain(codec.own_model(own.packed_model(LLAMA_70B_TEXT, "", "")).name) == "llama 70.55 B"
+    named = LLAMA_70B_TEXT.replace('"model_type"', '"_name_or_path": "meta-llama/Llama-3.1-70B", "model_type"')
+    assert codec.own_model(own.packed_model(named, "", "")).name == "Llama-3.1-70B"
+
+
+@pytest.mark.parametrize(
+    "value", [[], {}, [{}], [LLAMA_70B, None], [LLAMA_70B, [], ""], [[], None, ""], [LLAMA_70B, None, 3]]
+)
+def test_a_link_with_something_else_in_it_is_refused(value: object) -> None:
+    with pytest.raises(cm.ConfigError):
+        codec.link_model(codec.pack(value))
+
+
+def test_a_name_of_letters_that_cannot_be_shown_is_cleaned() -> None:
+    assert codec.clean_name("\ud800a\u202eb\n\x00c" + "x" * 200) == "abc" + "x" * 77
+    packed = codec.pack([{**LLAMA_70B, "\ud800": "\ud800"}, None, "\ud800"])
+    assert plain(codec.link_model(packed).name) == "llama 70.55 B"
+
+
+def test_uploads_are_told_apart_by_name() -> None:
+    config, quantization = Upload("config (1).json", b"\xef\xbb\xbf{}"), Upload("hf_quant_config.json", b"[]")
+    assert own.sort_files([quantization, config]) == ("{}", "[]")
+    assert own.sort_files([config]) == ("{}", "")
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["hf_quant_config.json"], "hf_quant_config.json"),
+        (["a.json", "b.json"], "a.json, b.json"),
+        (["hf_quant_config.json", "a.json", "x_hf_quant_config.json"], "one config.json, and at most one"),
+    ],
+)
+def test_uploads_that_are_not_one_config_are_refused(names: list[str], found: str) -> None:
+    with pytest.raises(cm.ConfigError, match=found):
+        own.sort_files([Upload(name, b"{}") for name in names])
+
+
+def test_an_upload_that_is_no_text_is_refused() -> None:
+    with pytest.raises(cm.ConfigError, match="config.json: found 'bytes that are not UTF-8'"):
+        own.sort_files([Upload("config.json", b"\xff\xfe\x00")])
