@@ -13,5 +13,6 @@ shell.run(
         st.Page("pages/scheduler/page.py", title="Scheduler", url_path="scheduler"),
         st.Page("pages/memory/page.py", title="Memory", url_path="memory"),
         st.Page("pages/model/page.py", title="Model", url_path="model"),
+        st.Page("pages/accuracy/page.py", title="Accuracy", url_path="accuracy"),
     ]
 )

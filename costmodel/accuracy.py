@@ -52,6 +52,22 @@ def published() -> pd.DataFrame:
     return _published().copy()
 
 
+def gpus() -> tuple[str, ...]:
+    """Ids of the GPUs whose errors were published, in the order of the catalogue of machines."""
+    found = set(_published().gpu)
+    return tuple(id_ for id_ in hardware() if id_ in found)
+
+
+def operations() -> tuple[str, ...]:
+    """Operations whose errors were published: whole steps first, then kernels; without engines' own time.
+
+    >>> operations()[:3]
+    ('step', 'matmul', 'attention_decode')
+    """
+    kernels = dict.fromkeys(name for name in _published().operation if name not in {STEP, HOST})
+    return (STEP, *kernels)
+
+
 # ---- a table of one's own measurements --------------------------------------------------------------------------
 
 MOST_BYTES = 2_000_000

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import costmodel as cm
+from costmodel import accuracy
 from costmodel.dtypes import DTYPES, KV_DTYPES
 from pages.parts import codec
 
@@ -234,6 +235,9 @@ CONTROLS: dict[str, Control] = {
         Number("seed", 0, 0, 999),
         Number("sched_step", 47, 0, 999999, bound=False),
         Numbers("zoom", (0, 1000), 0, 1000, most=2),
+        Choice("error_rows", "operation", lambda: ("operation", "gpu", "dtype")),
+        Choice("error_gpu", "all", lambda: ("all", *accuracy.gpus(), accuracy.UNSEEN)),
+        Choice("error_operation", "all", lambda: ("all", *accuracy.operations())),
     )
 }
 
