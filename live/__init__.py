@@ -8,7 +8,7 @@
 from live.compare import residuals, steps
 from live.device import Device, describe
 from live.errors import Cancelled, DeviceBusy, LiveError
-from live.jobs import Job
+from live.jobs import Job, Search
 from live.measuring import Progress, devices, measure
 from live.plans import PLANS, Plan
 from live.points import Point
@@ -25,6 +25,7 @@ __all__ = [
     "Point",
     "Profile",
     "Progress",
+    "Search",
     "describe",
     "devices",
     "measure",

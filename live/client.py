@@ -141,14 +141,18 @@ class _Process:
     def __enter__(self) -> Self:
         self._complaints = tempfile.TemporaryFile()
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-        self._popen = subprocess.Popen(
-            list(self.command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._complaints,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,  # so that whatever it starts can be ended with it
-        )
+        try:
+            self._popen = subprocess.Popen(
+                list(self.command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,  # so that whatever it starts can be ended with it
+            )
+        except OSError as error:
+            self._complaints.close()
+            raise LiveError(f"The measuring process could not be started: {error.strerror}.") from None
         threading.Thread(target=self._collect, daemon=True).start()
         return self
 

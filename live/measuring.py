@@ -54,14 +54,16 @@ class Progress:
         return {"event": "progress", **values, "points": len(self.points)}
 
 
-def devices(limits: Limits = _USUAL, command: Sequence[str] = COMMAND) -> list[Device]:
+def devices(
+    cancel: Callable[[], bool] = lambda: False, limits: Limits = _USUAL, command: Sequence[str] = COMMAND
+) -> list[Device]:
     """Every device that PyTorch can use on this machine, GPUs first; a worker process looks.
 
     Raises
     ------
     LiveError: when it cannot, for instance because PyTorch is not installed.
     """
-    with closing(client.run({"task": "devices"}, limits, command=command)) as events:
+    with closing(client.run({"task": "devices"}, limits, cancel, command)) as events:
         return [Device.from_json(event.get("device")) for event in events if event["event"] == "device"]
 
 

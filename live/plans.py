@@ -19,6 +19,7 @@ class Plan:
     seconds: what it should take, on a device where no single call is slow.
     longest: seconds of one call above which a shape is left out, and said to be.
     half_width, confidence: how well each median should be known.
+    squares: sizes of the square multiplies that show the peak.
     tokens: rows of the matrix multiplies and of the elementwise kernels.
     decode: (batch, context) of decode attention. prefill: (batch, new, cached) of prefill attention.
     block_decode, block_prefill: the same for whole blocks.
@@ -30,6 +31,7 @@ class Plan:
     longest: float
     half_width: float
     confidence: float = 0.95
+    squares: tuple[int, ...] = (1024, 2048, 4096, 8192)
     tokens: tuple[int, ...]
     decode: tuple[tuple[int, int], ...]
     prefill: tuple[tuple[int, int, int], ...]

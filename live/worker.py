@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -40,6 +41,7 @@ def main() -> int:
         faulthandler.dump_traceback_later(float(request["limit"]), exit=True)
         _TASKS[request["task"]](request, emit)
     except Exception as error:  # noqa: BLE001  # whatever it is, the caller is told in words
+        traceback.print_exc()  # for whoever starts a worker by hand
         emit({"event": "error", **_report(error)})
         return 1
     return 0

@@ -55,19 +55,19 @@ class Cuda(GraphBackend):
         props = self.module.get_device_properties(index)
         rocm = torch.version.hip is not None
         wide = ("bf16", "fp16") if rocm or props.major >= _BF16_SINCE else ("fp16",)
-        said = {} if rocm else query(str(props.uuid), ("driver_version", "power.limit"))
+        said = {} if rocm else query(str(getattr(props, "uuid", "")), ("driver_version", "power.limit"))
         limit = said.get("power.limit", "")
         return Device(
             id=f"cuda:{index}",
             kind="rocm" if rocm else "cuda",
             name=props.name,
             memory=float(props.total_memory),
-            cache=float(props.L2_cache_size) or None,
+            cache=float(getattr(props, "L2_cache_size", 0)) or None,  # as the next, older torch does not say it
             units=int(props.multi_processor_count),
             dtypes=wide,
             driver=said.get("driver_version", ""),
             capability=props.gcnArchName if rocm else f"{props.major}.{props.minor}",
-            clock_hz=props.clock_rate * 1e3 or None,  # kHz
+            clock_hz=getattr(props, "clock_rate", 0) * 1e3 or None,  # kHz
             power_limit_w=_number(limit),
         )
 
@@ -94,7 +94,7 @@ class Cuda(GraphBackend):
         """How busy and how fast it is now."""
         if device.kind == "rocm":
             return Health()
-        uuid = str(self.module.get_device_properties(device.id).uuid)
+        uuid = str(getattr(self.module.get_device_properties(device.id), "uuid", ""))
         said = query(uuid, ("utilization.gpu", "clocks.sm"))
         # the same field under the name that newer drivers give it, and its old one
         mask = query(uuid, ("clocks_event_reasons.active",)) or query(uuid, ("clocks_throttle_reasons.active",))

@@ -9,7 +9,6 @@ from live.points import Case
 from live.probes.base import WIDTHS, Probe, Ready, Target, Task
 
 _SIZES = ("m", "n", "k")
-_SQUARES = (1024, 2048, 4096, 8192)
 _MOST_LOGITS = 64  # rows that the LM head is measured at: it sees one a sequence
 
 
@@ -30,7 +29,7 @@ def _peak_cases(task: Task) -> list[Case]:
     return [
         case(size, size, size, dtype, "peak")
         for dtype in dict.fromkeys((task.dtype, task.wide, "fp32"))
-        for size in _SQUARES
+        for size in task.plan.squares
     ]
 
 

@@ -45,6 +45,8 @@ def tiny_plan(**changes: object) -> Plan:
         PLANS["quick"],
         name="tiny",
         seconds=3,
+        longest=1.0,
+        squares=(1024,),
         tokens=(1, 16),
         decode=((1, 64),),
         prefill=((1, 32, 0),),
