@@ -120,13 +120,8 @@ def bills(price: Price, batch: ArrayLike, context: ArrayLike) -> Bills:
 
     The weights are read once and split ``batch`` ways; the caches are read ``batch`` times and split no ways.
     """
-    step = Step.decode(batch, context)
-    table = price(step).operations
-    weights, caches = (
-        table[column].to_numpy().reshape((*step.shape, -1)).sum(axis=-1) / batch
-        for column in ("weight_bytes", "kv_bytes")
-    )
-    return Bills(weights, caches)
+    cost = price(Step.decode(batch, context))
+    return Bills(cost.weight_bytes / batch, cost.kv_bytes / batch)
 
 
 def even_context(price: Price, batch: float) -> float | None:
@@ -284,10 +279,13 @@ def expected_tokens(acceptance: Any, drafts: int) -> Any:
 
     1 + a + ... + a^k, with the token that the model itself adds (Leviathan et al. 2023, arXiv 2211.17192, equation 1).
 
-    >>> expected_tokens(0.5, drafts=3), expected_tokens(1, drafts=3)
-    (1.875, 4)
+    >>> expected_tokens(0.5, drafts=3), expected_tokens(1.0, drafts=3)
+    (1.875, 4.0)
     """
-    return sum(acceptance**i for i in range(drafts + 1))
+    tokens = 1.0
+    for _ in range(drafts):
+        tokens = 1 + acceptance * tokens
+    return tokens
 
 
 def verification(price: Price, batch: ArrayLike, context: ArrayLike, *, drafts: int, draft_cost: float = 0.0) -> Any:

@@ -70,6 +70,16 @@ class Cost:
         return self.flops / self.bytes
 
     @property
+    def weight_bytes(self) -> Any:
+        """Bytes of weights among those moved, the embedding's rows included."""
+        return self._bill.total("weight_bytes", np.shape(self.seconds))
+
+    @property
+    def kv_bytes(self) -> Any:
+        """Bytes of caches and recurrent states among those moved."""
+        return self._bill.total("kv_bytes", np.shape(self.seconds))
+
+    @property
     def bound(self) -> Any:
         """The side of the floor that the step waits for: "memory" (also where they are equal) or "compute"."""
         return _which(self.memory_seconds, self.compute_seconds)
@@ -119,6 +129,10 @@ class _Bill:
             took = [op for op, seconds in rows if seconds.any()]  # a decode step rests on no fit of prefill
             lines += [self.rates.source(*_fit_of(op)).text for op in took]
         return tuple(dict.fromkeys(lines))
+
+    def total(self, form: str, shape: tuple[int, ...]) -> Any:
+        """Amount of one linear form in the whole step."""
+        return _shaped(self.plan.matrices[form].sum(axis=0) @ self.features, shape)
 
     def table(self, *, with_points: bool) -> pd.DataFrame:
         names, points = self.plan.names, self.features.shape[1]

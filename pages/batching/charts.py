@@ -8,7 +8,7 @@ from pages.batching import layers
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart, format
 from pages.parts.chart import PHONE, Spec, at, colour, colour_field, label, text_width
-from pages.parts.plane import Plane
+from pages.parts.plane import FINE, Plane
 
 # ---- latency and cost of a token against the batch -------------------------------------------------------------
 
@@ -120,14 +120,11 @@ def _tradeoff_names(plane: Plane) -> Spec:
 # ---- what is bought: speed against price -----------------------------------------------------------------------
 
 
-_FINE = tuple(step * 10.0**power for power in range(-7, 8) for step in (1, 2, 5))
-
-
 @st.cache_resource(show_spinner=False)
 def market_spec() -> Spec:
     """Price of a million tokens against the speed of one sequence: what a batch buys and at what it sells."""
     plane = Plane(
-        HEIGHTS["market"], "tokens a second for each sequence", "$ a million tokens", x_ticks=_FINE, y_ticks=_FINE
+        HEIGHTS["market"], "tokens a second for each sequence", "$ a million tokens", x_ticks=FINE, y_ticks=FINE
     )
     return chart.spec(_market_curves(plane), _market_dots(plane), height=plane.height, params=plane.params)
 
@@ -166,11 +163,13 @@ def _market_dots(plane: Plane) -> Spec:
         return {"transform": layers.only("kind", kind), "layer": [point, text]}
 
     x, y = plane.px("datum.speed"), plane.py("datum.price")
-    above_left, below_right = at(f"{x}-11", f"{y}-7"), at(f"{x}+11", f"{y}+{layers.TYPE_LINE}+2")
+    fits = f"({x}-11>{text_width('datum.text')})"
+    above_left, below_right = at(f"{fits}?{x}-11:{x}", f"{y}-({fits}?7:14)"), at(f"{x}+11", f"{y}+{layers.TYPE_LINE}+2")
+    leftward = f"{fits}?'right':'left'"
     return layers.over(
         "dots",
-        dots("decade", "paper", "circle", above_left, "'right'"),
-        dots("wall", "ink", "square", above_left, "'right'"),
+        dots("decade", "paper", "circle", above_left, leftward),
+        dots("wall", "ink", "square", above_left, leftward),
         dots("own", "decode", "circle", below_right, "'left'"),
     )
 
@@ -207,8 +206,12 @@ def bills_by_context_spec() -> Spec:
     end = at(f"{plane.px('datum.at')}-8", f"{plane.py('datum.total')}-8")
     names = layers.over(
         "curve",
-        label(_SHARE, "memory", at("8", f"{edge}-7"), weight=600, show=f"!{inside}"),
-        layers.bare(label(_SHARE, "paper", at("8", f"{edge}+{layers.TYPE_LINE}+2"), weight=600, show=inside)),
+        label(_SHARE, "memory", at("width-8", f"{edge}-7"), align="'right'", weight=600, show=f"!{inside}"),
+        layers.bare(
+            label(
+                _SHARE, "paper", at("width-8", f"{edge}+{layers.TYPE_LINE}+2"), align="'right'", weight=600, show=inside
+            )
+        ),
         label("'its own cache'", "ink", end, align="'right'", weight=600),
         transform=_point_of_curve(83),
     )
@@ -250,7 +253,7 @@ def _bills(plane: Plane, names: Spec, *, lower: str, own: str) -> Spec:
             area(upper, {"field": lower}, "total"),
             {"mark": layers.line(1.4), "encoding": edge},
         ),
-        *layers.wall(plane, layers.from_top(2)),
+        *layers.wall(plane, layers.from_top(2), fade=lower == "caches"),
         names,
         layers.over(
             "even",
@@ -279,7 +282,7 @@ def intensity_spec() -> Spec:
     return chart.spec(
         _intensity_curves(plane),
         _ridge(plane),
-        *layers.wall(plane, layers.from_bottom(plane, 1)),
+        *layers.wall(plane, layers.from_bottom(plane, 0)),
         _intensity_names(plane),
         _intensity_mark(plane),
         height=plane.height,
@@ -295,7 +298,7 @@ def _intensity_curves(plane: Plane) -> Spec:
     return {
         "layer": [
             layers.over("alone", alone),
-            layers.over("own", label("'weights alone: T'", "muted", beside, align="'right'")),
+            layers.over("own", label("'weights alone'", "muted", beside, align="'right'")),
             layers.over("curve", {"mark": layers.line(1.7), "encoding": lines}, transform=[{"filter": "!datum.own"}]),
             layers.over("curve", {"mark": layers.line(4), "encoding": lines}, transform=[{"filter": "datum.own"}]),
         ]
@@ -308,20 +311,22 @@ def _ridge(plane: Plane) -> Spec:
         "encoding": {"y": plane.y("ridge"), "stroke": colour("compute")},
     }
     text = layers.either("datum.ridge_text", "datum.ridge_short")
-    return layers.over("own", rule, label(text, "compute", at("8", f"{plane.py('datum.ridge')}-7"), weight=600))
+    return layers.over(
+        "own", rule, label(text, "compute", at("8", f"{plane.py('datum.ridge')}+{layers.TYPE_LINE}+1"), weight=600)
+    )
 
 
 def _intensity_names(plane: Plane) -> Spec:
-    """At its right end, above it, the name of a curve that stays below the ridge; at its crossing that of another."""
+    """At its right end, above it, the name of a curve that stays below the ridge; of another above its crossing."""
     text = layers.either("datum.text", "datum.short")
     ring = layers.point(plane, "at", "intensity", "paper", "datum.text")
     x, y = plane.px("datum.at"), plane.py("datum.intensity")
-    fits = f"({x}+12+{text_width(text)}<width)"
-    beside = at(f"{fits}?{x}+11:width-4", f"{y}+(datum.lane+1)*{layers.TYPE_LINE}+3")
+    fits = f"({x}-9>{text_width(text)})"
+    beside = at(f"{fits}?{x}-8:{x}+9", f"{y}-9-datum.lane*{layers.TYPE_LINE}")
     end = at("width-4", f"{y}-8")
     named = []
     for own, weight in (("datum.own", 600), ("!datum.own", 400)):
-        crossing = label(text, "ink", beside, align=f"{fits}?'left':'right'", weight=weight)
+        crossing = label(text, "ink", beside, align=f"{fits}?'right':'left'", weight=weight)
         ends = label(text, "ink", end, align="'right'", weight=weight)
         named += [
             {"transform": [{"filter": f"datum.crosses&&{own}"}], "layer": [ring, crossing]},
@@ -331,17 +336,22 @@ def _intensity_names(plane: Plane) -> Spec:
 
 
 def _intensity_mark(plane: Plane) -> Spec:
-    """The page's batch on its curve; below right of it is free, as the curve rises."""
+    """The page's batch on its curve; as the curve rises, below right of it is free, and above left."""
     x, y = plane.px("datum.batch"), plane.py("datum.intensity")
     text = layers.either("datum.text", "datum.short")
-    fits = f"({x}+12+{text_width(text)}<width)"
-    where = at(f"{fits}?{x}+11:{x}-11", f"{y}+{layers.TYPE_LINE}+3")
+    wide, wall = text_width(text), plane.px("datum.wall")
+    room, cut = f"({x}+12+{wide}<width)", f"({wall}>{x}&&{wall}<{x}+12+{wide})"
+    above = f"({room}&&({cut}||datum.crowded)&&{x}<width-{text_width(_LONG_NAME)})"  # where no name of a curve ends
+    where = at(f"{above}?{x}-11:{room}?{x}+11:width-4", f"{above}?{y}-9:{y}+{layers.TYPE_LINE}+3")
     said = "'decode step, '+datum.text"
     return layers.over(
         "own",
         layers.point(plane, "batch", "intensity", "decode", said),
-        label(text, "decode text", where, align=f"{fits}?'left':'right'", weight=600),
+        label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600),
     )
+
+
+_LONG_NAME = "'10,000 cached: tends to 12, never crosses'"
 
 
 # ---- experts ---------------------------------------------------------------------------------------------------
@@ -374,7 +384,7 @@ def _bytes_axis() -> Spec:
 
 
 def _experts_mark(plane: Plane) -> Spec:
-    said = "('B = '+format(datum.batch,',')+': '+datum.text)"
+    said = f"('B = '+format(datum.batch,',')+': '+{layers.either('datum.text', 'datum.short')})"
     every, fewest = plane.py("datum.experts"), plane.py("datum.top_k")
     expected = layers.either("'expected, if each is as likely as any other'", "'expected'")
     return layers.over(

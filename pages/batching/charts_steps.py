@@ -8,7 +8,7 @@ from pages.batching import layers
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart, format
 from pages.parts.chart import Spec, at, colour, colour_field, label, text_width
-from pages.parts.plane import Plane
+from pages.parts.plane import FINE, Plane
 
 _PERCENT: format.Ladder = ((0.01, "%"),)
 
@@ -84,7 +84,9 @@ def _pixels(expression: str) -> Spec:
 @st.cache_resource(show_spinner=False)
 def chunk_spec() -> Spec:
     """Time of a step against the tokens of a prompt in it, beside the decodes: how many ride free."""
-    plane = Plane(HEIGHTS["chunk"], "tokens of the prompt in the step", "time of the step", y_units=format.SECONDS)
+    plane = Plane(
+        HEIGHTS["chunk"], "tokens of the prompt in the step", "time of the step", y_units=format.SECONDS, y_ticks=FINE
+    )
     return chart.spec(
         _chunk_curves(plane), _chunk_ends(plane), _chunk_mark(plane), height=plane.height, params=plane.params
     )
@@ -120,17 +122,16 @@ def _chunk_ends(plane: Plane) -> Spec:
 
 def _chunk_mark(plane: Plane) -> Spec:
     """The page's chunk, and the names of the curves at their left ends, where they lie apart if anywhere."""
-    apart = f"({plane.py('datum.weights_start')}-{plane.py('datum.floor_start')}>{layers.TYPE_LINE}*2)"
-    x, y = plane.px("datum.chunk"), plane.py("datum.seconds")
-    right = f"({x}>0.5*width)"
+    estimated, floor = "datum.estimates", plane.py("datum.floor_start")
+    apart = f"({plane.py('datum.weights_start')}-{floor}>{layers.TYPE_LINE}*({estimated}?3:2))"
+    floor_y = f"{floor}+({estimated}?{layers.TYPE_LINE}+3:-9)"
     return layers.over(
         "own",
-        label("datum.floor_name", "memory", at("8", f"{plane.py('datum.floor_start')}-9"), weight=600),
+        label("datum.floor_name", "memory", at("8", floor_y), weight=600),
+        label("'the estimate'", "ink", at("8", f"{plane.py('datum.estimate_start')}-9"), weight=600, show=estimated),
         label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
-        layers.rule(plane, "chunk", dash=[2, 3], top=y),
-        layers.point(plane, "chunk", "seconds", "prefill", "datum.text+': '+datum.seconds_text", "diamond"),
-        label("datum.seconds_text", "prefill text", at(f"{right}?{x}-10:{x}+10", f"{y}+{layers.TYPE_LINE}+4"),
-              align=f"{right}?'right':'left'", weight=600),
+        layers.rule(plane, "chunk", dash=[2, 3], top=plane.py("datum.seconds")),
+        layers.point(plane, "chunk", "seconds", "prefill", "datum.text", "diamond"),
         layers.named(plane, "datum.chunk", "datum.text", layers.from_bottom(plane, 0)),
     )  # fmt: skip
 
@@ -180,10 +181,11 @@ def _drafts_mark(plane: Plane) -> Spec:
     own_end, beside_end = plane.py("datum.own_end"), plane.py("datum.beside_end")
     clear = f"abs({own_end}-{beside_end})>{layers.TYPE_LINE}*1.6"
     beside = at(f"{plane.px('datum.beside_at')}-4", f"{beside_end}-8")
+    first_row = at("24", layers.from_top(2))
     above = "'above the line drafting pays, below it costs more than it gives'"
     return layers.over(
         "own",
-        label(layers.either(above, "'above the line it pays'"), "decode text", at("8", plane.py("0.9")), weight=600),
+        label(layers.either(above, "'above the line it pays'"), "decode text", first_row, weight=600),
         label("datum.beside_name", "muted", beside, align="'right'", show=clear),
         layers.rule(plane, "batch", dash=[2, 3]),
         layers.point(plane, "batch", "acceptance", "decode", "datum.text"),

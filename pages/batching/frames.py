@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import costmodel as cm
 from costmodel import batching
 from pages.batching.numbers import LEFT, Batching
 from pages.parts import format
+from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments, stacked, table
 from pages.parts.plane import padded
 
 HEIGHTS = {
@@ -31,46 +31,20 @@ HEIGHTS = {
 }  # px
 LINE = 18  # px that a line of type takes
 _DECADES = (1, 10, 100, 1000)  # batches that are marked on the curve of speed and price
-Data = dict[str, pd.DataFrame]
+Data = dict[str, Dataset]
 
 
-def row(**columns: Any) -> pd.DataFrame:
-    """A dataset of one row."""
-    return pd.DataFrame([columns])
-
-
-def nothing(*columns: str) -> pd.DataFrame:
-    """A dataset without rows: its marks are not drawn."""
-    return pd.DataFrame({name: [] for name in columns})
-
-
-def segments(bound: Any, **columns: Any) -> pd.DataFrame:
-    """Points of a curve in runs of one bound, each run reaching to the first point of the next.
-
-    Columns: those given, ``meaning`` (the bound) and ``segment`` (the number of the run).
-    """
-    bounds = np.asarray(bound)
-    run = np.concatenate([[0], np.cumsum(bounds[1:] != bounds[:-1])])
-    turns = np.flatnonzero(np.diff(run)) + 1  # first points of the runs after the first
-    points = np.concatenate([np.arange(bounds.size), turns])
-    runs = np.concatenate([run, run[turns] - 1])
-    order = np.lexsort((points, runs))
-    meanings = bounds[np.concatenate([[0], turns])]
-    picked = {name: np.asarray(values)[points[order]] for name, values in columns.items()}
-    return pd.DataFrame({**picked, "meaning": meanings[runs[order]], "segment": runs[order]})
-
-
-def batches_frame(b: Batching, bottom: float, top: float, **more: float) -> pd.DataFrame:
+def batches_frame(b: Batching, bottom: float, top: float, **more: float) -> Dataset:
     """The corners of a picture over batches."""
     return row(left=LEFT, right=b.right, bottom=bottom, top=top, **more)
 
 
 # ---- where memory ends -----------------------------------------------------------------------------------------
 
-_WALL = ("at", "inside", "text", "short")
+_WALL = ("at", "inside", "some", "text", "short")
 
 
-def wall(b: Batching) -> pd.DataFrame:
+def wall(b: Batching) -> Dataset:
     """Where memory ends on an axis of batches, and the words for it; no row where it is not known."""
     if b.most is None:
         return nothing(*_WALL)
@@ -83,7 +57,7 @@ def wall(b: Batching) -> pd.DataFrame:
     else:
         number = format.significant(b.most) if b.most > 1e6 else format.count(b.most)  # noqa: PLR2004
         text, short = f"memory ends further right, at B = {number} →", f"memory: {number} →"
-    return row(at=at, inside=inside, text=text, short=short)
+    return row(at=at, inside=inside, some=b.most >= 1, text=text, short=short)
 
 
 def wall_at(b: Batching) -> float:
@@ -91,7 +65,7 @@ def wall_at(b: Batching) -> float:
     return float(b.most) if b.most is not None and 1 <= b.most < b.right else 0.0
 
 
-def _context_wall(b: Batching) -> pd.DataFrame:
+def _context_wall(b: Batching) -> Dataset:
     """The longest context of which the page's batch fits, if that is in the picture."""
     longest = math.inf if b.fit is None else b.fit.max_context
     if not longest < b.last_context:
@@ -99,7 +73,7 @@ def _context_wall(b: Batching) -> pd.DataFrame:
     each = "" if b.batch == 1 else " each"
     text = f"memory ends at {format.count(longest)} tokens{each}" if longest else "no sequence fits into memory"
     short = f"memory: {format.count(longest)}" if longest else "memory: none fits"
-    return row(at=longest, inside=True, text=text, short=short)
+    return row(at=longest, inside=True, some=longest > 0, text=text, short=short)
 
 
 # ---- latency and cost of a token -------------------------------------------------------------------------------
@@ -109,23 +83,23 @@ def tradeoff(b: Batching) -> Data:
     """Latency and cost of a token against the batch."""
     swept, beside = (price(cm.Step.decode(b.batches, b.context)) for price in (b.price, b.beside))
     latency = segments(swept.bound, batch=b.batches, seconds=swept.seconds, low=swept.low, high=swept.high)
-    cost = pd.DataFrame({"batch": b.batches, "seconds": swept.seconds / b.batches})
-    other = pd.DataFrame({"batch": b.batches, "seconds": beside.seconds})
-    curve = pd.concat(
-        [latency.assign(curve="latency"), cost.assign(curve="cost"), other.assign(curve="beside")], ignore_index=True
-    )
-    low, high = float(curve["seconds"].min()), float(curve["seconds"].max())
+    cost = swept.seconds / b.batches
+    low, high = float(np.min(cost)), float(max(np.max(swept.high), np.max(beside.seconds)))
     corners = padded(low, high, HEIGHTS["tradeoff"], 50, 4.9 * LINE)
     return {
         "frame": batches_frame(b, *corners),
-        "curve": curve,
+        "curve": stacked(
+            {**latency, "curve": "latency"},
+            {"batch": b.batches, "seconds": cost, "curve": "cost"},
+            {"batch": b.batches, "seconds": beside.seconds, "curve": "beside"},
+        ),
         "marks": _tradeoff_marks(b),
         "flat": _flat(b),
         "wall": wall(b),
     }
 
 
-def _tradeoff_marks(b: Batching) -> pd.DataFrame:
+def _tradeoff_marks(b: Batching) -> Dataset:
     """The page's own batch, how high the curves are beside it, and where they end at the right."""
     around = np.array([b.batch, 1.7 * b.batch, b.right])
     main, other = (price(cm.Step.decode(around, b.context)).seconds for price in (b.price, b.beside))
@@ -148,7 +122,7 @@ def _tradeoff_marks(b: Batching) -> pd.DataFrame:
     )
 
 
-def _flat(b: Batching) -> pd.DataFrame:
+def _flat(b: Batching) -> Dataset:
     """The flat stretch, and how long the step at its end takes; no row where nothing is flat."""
     if b.stretch is None:
         return nothing("start", "end", "seconds", "inside")
@@ -160,45 +134,45 @@ def _flat(b: Batching) -> pd.DataFrame:
 
 def market(b: Batching) -> Data:
     """Tokens a second of one sequence against the price of a million tokens, as the batch grows."""
-    curve = pd.concat(list(_offers(b)), ignore_index=True)
-    own = curve[curve["curve"] != "floor"]
-    corners = padded(float(own["price"].min()), float(own["price"].max()), HEIGHTS["market"], 34, 30)
-    slow, fast = float(own["speed"].min()), float(own["speed"].max())
-    frame = row(left=slow / 1.6, right=fast * 1.6 * (fast / slow) ** 0.2, bottom=corners[0], top=corners[1])
+    offers = dict(_offers(b))
+    everything = [offer for offer in offers.values() if len(offer["batch"])]
+    speeds, prices = (np.concatenate([offer[name] for offer in everything]) for name in ("speed", "price"))
+    bottom, top = padded(float(prices.min()), float(prices.max()), HEIGHTS["market"], 34, 30)
+    slow, fast = float(speeds.min()), float(speeds.max())
+    curve = stacked(*({**offer, "curve": name} for name, offer in offers.items()))
+    frame = row(left=slow / 1.6, right=fast * 1.6 * (fast / slow) ** 0.2, bottom=bottom, top=top)
     return {"frame": frame, "curve": curve, "dots": _dots(b)}
 
 
-def _offers(b: Batching) -> Iterable[pd.DataFrame]:
+def _offers(b: Batching) -> Iterable[tuple[str, Columns]]:
     """The curve up to the end of memory, beyond it, and the floor of an estimate."""
     most = b.right if b.most is None else min(float(b.most), b.right)
     within = np.append(b.batches[b.batches < most], most) if most >= 1 else np.array([])
     beyond = np.append([max(most, 1.0)], b.batches[b.batches > most])
-    yield _offered(b, within).assign(curve="within")
-    yield _offered(b, beyond).assign(curve="beyond")
+    yield "within", _offered(b, within)
+    yield "beyond", _offered(b, beyond)
     if b.estimates:
-        yield _offered(b, b.batches, b.floor).assign(curve="floor")
+        yield "floor", _offered(b, b.batches, b.floor)
 
 
-def _offered(b: Batching, batches: Any, price: Callable[[cm.Step], cm.Cost] | None = None) -> pd.DataFrame:
+def _offered(b: Batching, batches: Any, price: Callable[[cm.Step], cm.Cost] | None = None) -> Columns:
     if not len(batches):
-        return nothing("batch", "speed", "price")
+        return dict.fromkeys(("batch", "speed", "price"), np.array([]))
     seconds = (price or b.price)(cm.Step.decode(batches, b.context)).seconds
-    return pd.DataFrame({"batch": batches, "speed": 1 / seconds, "price": b.million_at(seconds / batches)})
+    return {"batch": batches, "speed": 1 / seconds, "price": b.million_at(seconds / batches)}
 
 
-def _dots(b: Batching) -> pd.DataFrame:
+def _dots(b: Batching) -> Dataset:
     """The page's batch, where memory ends, and a batch a decade of those that fit and stand clear of that."""
     most = b.right if b.most is None else float(b.most)
     ends = 1 <= most < b.right
-    last = most / 2.5 if ends else b.right
-    kinds = {float(n): ("decade", f"B = {format.count(n)}") for n in _DECADES if n <= last}
+    last = most / 4 if ends else b.right
+    kinds = {float(n): ("decade", f"B = {format.count(n)}") for n in _DECADES if n <= last and n != b.batch}
     if ends:
         kinds[most] = ("wall", f"memory ends, B = {format.count(most)}")
-    kinds = kinds or {1.0: ("decade", "B = 1")}
-    offers = _offered(b, np.array([*kinds]))
-    others = offers.assign(kind=[kind for kind, _ in kinds.values()], text=[text for _, text in kinds.values()])
-    own = _offered(b, np.array([float(b.batch)])).assign(kind="own", text=f"B = {format.count(b.batch)}")
-    return pd.concat([others, own], ignore_index=True)
+    shown = [*kinds.items(), (float(b.batch), ("own", f"B = {format.count(b.batch)}"))]
+    kind, text = zip(*(words for _, words in shown), strict=True)
+    return table({**_offered(b, np.array([at for at, _ in shown])), "kind": kind, "text": text})
 
 
 # ---- the two bills ---------------------------------------------------------------------------------------------
@@ -208,8 +182,8 @@ def bills_by_batch(b: Batching) -> Data:
     """The two bills of a token against the batch."""
     curve = _billed(b.batches, batching.bills(b.floor, b.batches, b.context))
     return {
-        "frame": row(left=1, right=b.right, **_from_zero(curve["total"].max())),
-        "curve": curve,
+        "frame": row(left=LEFT, right=b.right, **_from_zero(curve["total"].max())),
+        "curve": table(curve),
         "even": _even(b.even_batch, b.right, "B = {}", b.bills.caches, wall_at(b)),
         "own": _own_bills(b, b.batch, wall_at(b)),
         "wall": wall(b),
@@ -222,16 +196,16 @@ def bills_by_context(b: Batching) -> Data:
     end = 0.0 if b.fit is None or b.fit.max_context > b.last_context else b.fit.max_context
     curve = _billed(contexts, batching.bills(b.floor, b.batch, contexts))
     return {
-        "frame": row(left=0, right=b.last_context, **_from_zero(curve["total"].max())),
-        "curve": curve,
+        "frame": row(left=0.0, right=b.last_context, **_from_zero(curve["total"].max())),
+        "curve": table(curve),
         "even": _even(b.even_context, b.last_context, "{} tokens", b.bills.weights, end),
         "own": _own_bills(b, b.context, end),
         "wall": _context_wall(b),
     }
 
 
-def _billed(at: Any, both: batching.Bills) -> pd.DataFrame:
-    return pd.DataFrame({"at": at, "weights": both.weights, "caches": both.caches, "total": both.total})
+def _billed(at: Any, both: batching.Bills) -> Columns:
+    return {"at": at, "weights": both.weights, "caches": both.caches, "total": both.total}
 
 
 def _from_zero(high: float) -> dict[str, float]:
@@ -239,12 +213,12 @@ def _from_zero(high: float) -> dict[str, float]:
     return {"bottom": 0.0, "top": float(high) * HEIGHTS["bills"] / (HEIGHTS["bills"] - 3.4 * LINE)}
 
 
-def _own_bills(b: Batching, at: float, wall: float) -> pd.DataFrame:
+def _own_bills(b: Batching, at: float, wall: float) -> Dataset:
     weights, caches = (str(format.gigabytes(value)) for value in (b.bills.weights, b.bills.caches))
-    return _billed([at], b.bills).assign(weights_text=weights, caches_text=caches, wall=wall)
+    return row(**_billed(at, b.bills), weights_text=weights, caches_text=caches, wall=wall)
 
 
-def _even(at: float | None, last: float, text: str, half: float, wall: float) -> pd.DataFrame:
+def _even(at: float | None, last: float, text: str, half: float, wall: float) -> Dataset:
     """Where the two bills are even (at ``half`` their sum), if that is in the picture."""
     if at is None or not 1 < at < last:
         return nothing("at", "half", "text", "wall")
@@ -259,29 +233,38 @@ def intensity(b: Batching) -> Data:
     contexts = sorted(b.contexts)
     swept = b.floor(cm.Step.decode(b.batches[None, :], np.array(contexts)[:, None]))
     curves = [
-        segments(bound, batch=b.batches, intensity=values).assign(context=context)
+        _line(segments(bound, batch=b.batches, intensity=values), context, own=context == b.context)
         for context, bound, values in zip(contexts, swept.bound, swept.intensity, strict=True)
     ]
     alone = b.weights_alone(cm.Step.decode(b.batches, b.context)).intensity
-    corners = padded(float(swept.intensity.min()), 2.2 * b.ridge, HEIGHTS["intensity"], 10, 2.2 * LINE)
+    ends = _intensity_ends(b, contexts, swept.intensity[:, -1])
+    above = 12 + LINE * max(1, sum(end["crosses"] for end in ends))
+    corners = padded(float(swept.intensity.min()), b.ridge, HEIGHTS["intensity"], above, 3.4 * LINE)
     return {
         "frame": batches_frame(b, *corners),
-        "curve": _lines(pd.concat(curves, ignore_index=True), b),
-        "alone": pd.DataFrame({"batch": b.batches, "intensity": alone}),
-        "ends": _intensity_ends(b, contexts, swept.intensity[:, -1]),
-        "own": _own_intensity(b),
+        "curve": stacked(*curves),
+        "alone": table({"batch": b.batches, "intensity": alone}),
+        "ends": rows(ends),
+        "own": _own_intensity(b, crowded=_crowded(b, ends, corners)),
         "wall": wall(b),
     }
 
 
-def _lines(curve: pd.DataFrame, b: Batching) -> pd.DataFrame:
-    """One line a context and run, those of the page's own context thick."""
-    line = curve["context"].astype(str) + ":" + curve["segment"].astype(str)
-    return curve.assign(line=line, own=curve["context"] == b.context)
+def _line(run: Columns, context: float, *, own: bool) -> Columns:
+    """The runs of one context's curve; those of the page's own are thick."""
+    return {**run, "line": [f"{context}:{segment}" for segment in run["segment"]], "own": own}
 
 
-def _own_intensity(b: Batching) -> pd.DataFrame:
+def _crowded(b: Batching, ends: Iterable[Columns], corners: tuple[float, float]) -> bool:
+    """Whether the name of another curve ends where the label of the page's mark would hang."""
+    px = HEIGHTS["intensity"] / math.log10(corners[1] / corners[0])
+    below = [math.log10(b.intensity / end["intensity"]) * px for end in ends if not end["crosses"]]
+    return any(0 < distance < 2.6 * LINE for distance in below)  # a label and a name, with room
+
+
+def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
     short = f"B = {format.count(b.batch)}: {format.significant(b.intensity)}"
+    named = 12.0 if 24 < b.batch < 400 else 97.0  # noqa: PLR2004  # clear of the page's own batch
     ridge_text = f"ridge, {format.count(b.ridge)} FLOP a byte: compute-bound above it"
     return row(
         batch=b.batch,
@@ -291,21 +274,23 @@ def _own_intensity(b: Batching) -> pd.DataFrame:
         short=short,
         ridge_text=ridge_text,
         ridge_short=f"ridge, {format.count(b.ridge)}",
-        alone_at=math.sqrt(b.ridge),
-        alone=float(b.weights_alone(cm.Step.decode(math.sqrt(b.ridge), b.context)).intensity),
+        crowded=crowded,
+        alone_at=named,
+        alone=float(b.weights_alone(cm.Step.decode(named, b.context)).intensity),
+        wall=wall_at(b),
     )
 
 
-def _intensity_ends(b: Batching, contexts: list[float], last: Any) -> pd.DataFrame:
+def _intensity_ends(b: Batching, contexts: list[float], last: Any) -> list[dict[str, Any]]:
     """A row a context: where its name stands (its crossing, else its right end), and what it says.
 
-    Names at crossings all hang below the ridge: a lane each, the leftmost crossing in the lowest.
+    Names at crossings all stand above the ridge: a lane each, the leftmost crossing in the highest.
     """
-    rows = [_intensity_end(b, context, float(end)) for context, end in zip(contexts, last, strict=True)]
-    crossing = [one for one in rows if one["crosses"]]
+    ends = [_intensity_end(b, context, float(end)) for context, end in zip(contexts, last, strict=True)]
+    crossing = [one for one in ends if one["crosses"]]
     for lane, one in enumerate(sorted(crossing, key=lambda one: -one["at"])):
         one["lane"] = lane
-    return pd.DataFrame(rows)
+    return ends
 
 
 def _intensity_end(b: Batching, context: float, end: float) -> dict[str, Any]:
@@ -333,17 +318,19 @@ def experts(b: Batching) -> Data:
     each = float((nbytes[-1] - nbytes[0]) / (hit.expected[-1] - hit.expected[0]))
     none = float(nbytes[0] - each * hit.expected[0])
     top = b.experts.experts * HEIGHTS["experts"] / (HEIGHTS["experts"] - 3.4 * LINE)
+    hit_now = f"{format.significant(float(b.hit.expected))} experts"
     own = row(
         batch=b.batch,
         expected=float(b.hit.expected),
         experts=b.experts.experts,
         top_k=b.experts.top_k,
         wall=wall_at(b),
-        text=f"{format.significant(float(b.hit.expected))} experts, {format.gigabytes(float(b.weight_bytes(b.batch)))}",
+        text=f"{hit_now}, {format.gigabytes(float(b.weight_bytes(b.batch)))}",
+        short=hit_now,
     )
     return {
         "frame": batches_frame(b, 0.0, top, bytes_bottom=none, bytes_top=none + each * top),
-        "curve": pd.DataFrame(
+        "curve": table(
             {"batch": b.batches, "least": hit.least, "expected": hit.expected, "most": hit.most, "bytes": nbytes}
         ),
         "own": own,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from costmodel import batching
 from pages.batching import frames
 from pages.batching.numbers import LEFT, Arrival, Drafting
 from pages.parts import format
+from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments, stacked
 from pages.parts.plane import padded
 
 # ---- a prompt beside sequences that decode ---------------------------------------------------------------------
@@ -26,30 +27,32 @@ def ways(a: Arrival) -> frames.Data:
     lanes = list(a.ways.values())
     end = max(float(way.seconds.sum()) for way in lanes)
     horizon = end + 1.5 * a.load.latency
-    bars = [_bars(way, lane, a.load.latency, horizon) for lane, way in enumerate(lanes)]
+    bars = [bar for lane, way in enumerate(lanes) for bar in _bars(way, lane, a.load.latency, horizon)]
     waits = [_wait(a, name, lane) for lane, name in enumerate(a.ways)]
     return {
-        "frame": frames.row(left=0.0, right=horizon, bottom=0.0, top=1.0),
-        "bars": pd.concat(bars, ignore_index=True),
-        "waits": pd.DataFrame(waits),
+        "frame": row(left=0.0, right=horizon, bottom=0.0, top=1.0),
+        "bars": stacked(*bars),
+        "waits": rows(waits),
     }
 
 
-def _bars(way: batching.Way, lane: int, alone: float, horizon: float) -> pd.DataFrame:
+def _bars(way: batching.Way, lane: int, alone: float, horizon: float) -> Iterator[Columns]:
     """The steps of a way, and after them the decode steps up to the horizon."""
     ends = np.cumsum(way.seconds)
-    own = pd.DataFrame({"start": ends - way.seconds, "end": ends, "prompt": way.prompt, "decoding": way.decoding})
-    own = own if len(own) <= _MOST_BARS else _merged(own)
+    own = {"start": ends - way.seconds, "end": ends, "prompt": way.prompt, "decoding": way.decoding}
+    yield {**_merged(own, _MOST_BARS), "lane": lane}
     starts = np.arange(ends[-1], horizon, alone)
-    later = pd.DataFrame({"start": starts, "end": np.minimum(starts + alone, horizon), "prompt": 0.0, "decoding": True})
-    later = later if len(later) <= _MOST_DECODES else _merged(later)
-    return pd.concat([own.assign(steps=1), later.assign(steps=1)], ignore_index=True).assign(lane=lane)
+    alike = {"prompt": np.zeros(starts.size), "decoding": np.ones(starts.size, dtype=bool)}
+    later = {"start": starts, "end": np.minimum(starts + alone, horizon), **alike}
+    yield {**_merged(later, _MOST_DECODES), "lane": lane}
 
 
-def _merged(bars: pd.DataFrame) -> pd.DataFrame:
-    """One bar for all."""
-    first, last = bars.iloc[0], bars.iloc[-1]
-    return pd.DataFrame([{**first, "end": last["end"], "prompt": float(bars["prompt"].sum())}])
+def _merged(bars: Columns, most: int) -> Columns:
+    """The bars, or one for all where there are more than ``most``."""
+    if len(bars["start"]) <= most:
+        return bars
+    whole = {"start": bars["start"][:1], "end": bars["end"][-1:], "prompt": bars["prompt"].sum(keepdims=True)}
+    return {**whole, "decoding": bars["decoding"][:1]}
 
 
 def _wait(a: Arrival, name: str, lane: int) -> dict[str, Any]:
@@ -74,36 +77,31 @@ def _wait(a: Arrival, name: str, lane: int) -> dict[str, Any]:
 def chunk(a: Arrival) -> frames.Data:
     """Time of a step against the tokens of the prompt in it, and how many ride free."""
     turns = [t for t in (a.free, a.free_of_weights) if 1 < t < a.largest]
-    chunks = np.unique(np.concatenate([np.geomspace(1, a.largest, 140), turns]))
-    main, alone = a.mixed(a.load.floor, chunks), a.mixed(a.load.weights_alone, chunks)
-    curve = frames.segments(main.bound, chunk=chunks, seconds=main.seconds, low=main.seconds, high=main.seconds)
-    curves = [
-        curve.assign(curve="floor"),
-        pd.DataFrame({"chunk": chunks, "seconds": alone.seconds, "curve": "weights"}),
-    ]
-    if a.load.estimates:
-        estimate = a.mixed(a.load.price, chunks)
-        columns = {"seconds": estimate.seconds, "low": estimate.low, "high": estimate.high}
-        curves.append(pd.DataFrame({"chunk": chunks, **columns, "curve": "estimate"}))
-    both = pd.concat(curves, ignore_index=True)
-    corners = padded(
-        float(both["seconds"].min()), float(both["seconds"].max()), frames.HEIGHTS["chunk"], 30, 3.8 * frames.LINE
+    chunks = np.unique(np.concatenate([np.geomspace(1, a.largest, 100), turns]))
+    floor, alone = a.mixed(a.load.floor, chunks), a.mixed(a.load.weights_alone, chunks)
+    priced = {"weights": alone, **({"estimate": a.mixed(a.load.price, chunks)} if a.load.estimates else {})}
+    low = min(float(np.min(cost.seconds)) for cost in (floor, *priced.values()))
+    high = max(float(np.max(cost.high)) for cost in (floor, *priced.values()))
+    bottom, top = padded(low, high, frames.HEIGHTS["chunk"], 30, 3.8 * frames.LINE)
+    others = (
+        {"chunk": chunks, "seconds": cost.seconds, "low": cost.low, "high": cost.high, "curve": name}
+        for name, cost in priced.items()
     )
     return {
-        "frame": frames.row(left=LEFT, right=a.largest, bottom=corners[0], top=corners[1]),
-        "curve": both,
+        "frame": row(left=LEFT, right=a.largest, bottom=bottom, top=top),
+        "curve": stacked({**segments(floor.bound, chunk=chunks, seconds=floor.seconds), "curve": "floor"}, *others),
         "free": _free(a),
-        "own": _own_chunk(a, main.seconds[0], alone.seconds[0]),
+        "own": _own_chunk(a, float(floor.seconds[0]), float(alone.seconds[0])),
     }
 
 
-def _free(a: Arrival) -> pd.DataFrame:
+def _free(a: Arrival) -> Dataset:
     """Where the ride ends, a row a count."""
     counts = (
         ("with the caches", a.free, a.load.floor),
         ("weights alone, T* − B", a.free_of_weights, a.load.weights_alone),
     )
-    rows = [
+    ends = [
         {
             "at": free,
             "seconds": float(a.mixed(price, free).seconds),
@@ -114,18 +112,25 @@ def _free(a: Arrival) -> pd.DataFrame:
         for lane, (words, free, price) in enumerate(counts)
         if 1 < free < a.largest
     ]
-    return pd.DataFrame(rows) if rows else frames.nothing("at", "seconds", "lane", "text", "short")
+    return rows(ends) if ends else nothing("at", "seconds", "lane", "text", "short")
 
 
-def _own_chunk(a: Arrival, floor: float, weights: float) -> pd.DataFrame:
+def _own_chunk(a: Arrival, floor: float, weights: float) -> Dataset:
     """The page's chunk, and how high the curves begin."""
     chunk = min(a.chunk, a.prompt)
     seconds = float(a.mixed(a.load.price if a.load.estimates else a.load.floor, chunk).seconds)
     name = f"with the caches of {format.count(a.load.batch)}"
-    return frames.row(
-        chunk=chunk, seconds=seconds, seconds_text=str(format.seconds(seconds)), floor_start=float(floor),
-        weights_start=float(weights), floor_name=name, text=f"chunk of {format.count(chunk)}",
-    )  # fmt: skip
+    estimate = float(a.mixed(a.load.price, 1.0).seconds) if a.load.estimates else floor
+    return row(
+        chunk=chunk,
+        seconds=seconds,
+        floor_start=floor,
+        weights_start=weights,
+        floor_name=f"its floor, {name}" if a.load.estimates else name,
+        estimate_start=estimate,
+        estimates=a.load.estimates,
+        text=f"chunk of {format.count(chunk)}: {format.seconds(seconds)}",
+    )
 
 
 # ---- speculative decoding --------------------------------------------------------------------------------------
@@ -134,40 +139,43 @@ def _own_chunk(a: Arrival, floor: float, weights: float) -> pd.DataFrame:
 def drafts(d: Drafting) -> frames.Data:
     """Break-even acceptance against the batch, as the page counts, and in the count beside it."""
     b = d.load
-    curves = [
-        pd.DataFrame({"batch": b.batches, "acceptance": d.break_even(b.batches, price), "curve": name})
-        for name, price in (("own", b.price), ("beside", b.beside))
-    ]
-    curve = pd.concat(curves, ignore_index=True).dropna()
+    curves = {name: d.break_even(b.batches, price) for name, price in (("own", b.price), ("beside", b.beside))}
     top = frames.HEIGHTS["drafts"] / (frames.HEIGHTS["drafts"] - 3.6 * frames.LINE)
-    return {"frame": frames.batches_frame(b, -0.03, top), "curve": curve, "own": _own_drafts(d), "wall": frames.wall(b)}
+    return {
+        "frame": frames.batches_frame(b, -0.03, top),
+        "curve": stacked(*({"batch": b.batches, "acceptance": v, "curve": name} for name, v in curves.items())),
+        "own": _own_drafts(d, curves),
+        "wall": frames.wall(b),
+    }
 
 
-def _own_drafts(d: Drafting) -> pd.DataFrame:
-    never, free = math.isnan(d.needed), d.needed == 0
-    needed = (
-        "it never pays"
-        if never
-        else "any accepted draft is a gain"
-        if free
-        else f"{format.percent(d.needed)} must be accepted"
-    )
-    names = ("own", "beside")
-    ends = [_last_finite(d.load.batches, d.break_even(d.load.batches, p)) for p in (d.load.price, d.load.beside)]
-    places = {f"{name}_{what}": v for name, end in zip(names, ends, strict=True) for what, v in end.items()}
-    return frames.row(
+def _own_drafts(d: Drafting, curves: Columns) -> Dataset:
+    """The page's batch, and where the curves end."""
+    long, short = _verdict(d.needed)
+    ends = {f"{name}_{what}": v for name, values in curves.items() for what, v in _end(d.load.batches, values).items()}
+    batch = f"B = {format.count(d.load.batch)}"
+    return row(
         batch=d.load.batch,
-        acceptance=1.0 if never else d.needed,
-        text=f"B = {format.count(d.load.batch)}: {needed}",
-        short=f"B = {format.count(d.load.batch)}: {'never' if never else format.percent(d.needed)}",
+        acceptance=1.0 if math.isnan(d.needed) else d.needed,
+        text=f"{batch}: {long}",
+        short=f"{batch}: {short}",
         beside_name=d.load.beside_name,
         wall=frames.wall_at(d.load),
-        **places,
+        **ends,
     )
 
 
-def _last_finite(batches: Any, values: Any) -> dict[str, float]:
-    """Where a curve ends: its last value that is a number; the left end at 1 when none is."""
+def _verdict(needed: float) -> tuple[str, str]:
+    """What a break-even acceptance means, in full and for a phone."""
+    if math.isnan(needed):
+        return "it never pays", "never"
+    if needed == 0:
+        return "any accepted draft is a gain", "any"
+    return f"{format.percent(needed)} must be accepted", str(format.percent(needed))
+
+
+def _end(batches: Any, values: Any) -> dict[str, float]:
+    """Where a curve ends: at its last value that is a number; at the left end, at 1, when none is."""
     finite = np.flatnonzero(np.isfinite(values))
     if not finite.size:
         return {"at": LEFT, "end": 1.0}

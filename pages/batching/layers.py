@@ -44,15 +44,20 @@ def rule(plane: Plane, field: str, *, width: float = 1.5, dash: list[int] | None
 def named(plane: Plane, value: str, text: str, row: str, *, side: str = "right", wall: str = "0") -> Spec:
     """The name of a vertical line, in a row of its own (px from the top), beside its line.
 
-    It stands on ``side``, but on the other where there is no room, or where the ``wall`` would go through it.
+    It stands on ``side``, but on the other where there is no room, or where the ``wall`` would go through it; where
+    neither will do, beyond the wall.
     """
     x, there, wide = plane.px(value), plane.px(wall), f"({text_width(text)}+9)"
     room = {"right": f"({x}+{wide}<width)", "left": f"({x}>{wide})"}
     cut = {"right": f"({there}>{x}&&{there}<{x}+{wide})", "left": f"({there}<{x}&&{there}>{x}-{wide})"}
     other = "left" if side == "right" else "right"
-    stays = f"({room[side]}&&!({cut[side]}&&{room[other]}&&!{cut[other]})||!{room[other]})"
-    after = stays if side == "right" else f"(!{stays})"
-    return label(text, "ink", at(f"{after}?{x}+7:{x}-7", row), align=f"{after}?'left':'right'", weight=600)
+    beyond = f"({there}>{x}&&{there}+{wide}<width)"
+    order = [(f"{room[side]}&&!{cut[side]}", side), (f"{room[other]}&&!{cut[other]}", other), (beyond, "right")]
+    order.append((room[side], side))
+    after = "".join(f"{test}?{str(where == 'right').lower()}:" for test, where in order)
+    after = f"({after}{str(other == 'right').lower()})"
+    base = f"({order[0][0]}||{order[1][0]}||!{beyond}?{x}:{there})"
+    return label(text, "ink", at(f"{after}?{base}+7:{x}-7", row), align=f"{after}?'left':'right'", weight=600)
 
 
 def from_bottom(plane: Plane, lines: int) -> str:
@@ -65,9 +70,10 @@ def from_top(lines: int) -> str:
     return f"type+2+{lines}*{TYPE_LINE}"
 
 
-def wall(plane: Plane, row: str) -> list[Spec]:
+def wall(plane: Plane, row: str, *, fade: bool = True) -> list[Spec]:
     """Where memory ends: a wall with its name; what lies beyond is faded."""
-    fade = {
+    beyond = {
+        "transform": [{"filter": "datum.some"}],
         "mark": {"type": "rect", "opacity": 0.62, "aria": False},
         "encoding": {
             "x": plane.x("at"),
@@ -79,7 +85,7 @@ def wall(plane: Plane, row: str) -> list[Spec]:
     }
     name = named(plane, "datum.at", either("datum.text", "datum.short"), row)
     inside = [{"filter": "datum.inside"}]
-    return [over("wall", fade, rule(plane, "at", width=3), transform=inside), over("wall", name)]
+    return [over("wall", *([beyond] if fade else []), rule(plane, "at", width=3), transform=inside), over("wall", name)]
 
 
 def point(plane: Plane, x: str, y: str, meaning: str, said: str, shape: str = "circle") -> Spec:

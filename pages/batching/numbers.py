@@ -20,7 +20,7 @@ from pages.parts.scenario import Scenario
 
 LEFT, RIGHT = 0.85, 4096.0  # ends of every axis of batches, in sequences
 CONTEXTS = (100, 1_000, 10_000, 100_000)  # of the curves of intensity, beside the page's own
-_PER_DECADE = 40  # points of a curve
+_PER_DECADE = 24  # points of a curve
 _APART = 3  # factor by which two contexts must differ to have a curve each
 
 
@@ -120,6 +120,11 @@ class Batching:
     @cached_property
     def stretch(self) -> batching.Stretch | None:
         return _stretch(self.scenario, None if self.estimates else self.count, self.context)
+
+    @property
+    def weights_stretch(self) -> batching.Stretch | None:
+        """The same in the post's count."""
+        return _stretch(self.scenario.datasheet(), "weights", self.context)
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import costmodel as cm
 from pages.batching.numbers import Batching
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
 from pages.parts.format import (
+    NBSP,
     Quantity,
     byte_rate,
     count,
@@ -12,11 +16,9 @@ from pages.parts.format import (
     flop_rate,
     gibibytes,
     gigabytes,
-    percent,
     seconds,
     significant,
     times,
-    tokens,
 )
 
 _SAME = 1.005  # a latency below this many times another is as long as it
@@ -108,7 +110,7 @@ def below_picture(b: Batching) -> list[Part]:
     """What the picture shows, and what its count leaves out."""
     return [
         (
-            "The thick line is the step, which every sequence in it waits for; the thin black one what a token costs, the "
+            "The thick line is the step, which each sequence in it waits for; the thin one is what a token costs, the "
             "step divided by those who share it. Both are logarithmic, as is B. "
         ),
         *_what_is_flat(b),
@@ -151,7 +153,7 @@ def _memory(b: Batching) -> str:
         )
     return (
         f"The wall: {sequences(b.fit.max_batch)} of {count(b.context)} tokens fit beside the weights, if "
-        f"{percent(b.memory.utilization)} of the memory may be used."
+        f"{round(100 * b.memory.utilization)}{NBSP}% of the memory may be used."
     )
 
 
@@ -366,7 +368,7 @@ def _even_batch(b: Batching) -> str:
 def _even_context(b: Batching) -> str:
     if b.even_context is None:
         return "never"
-    return "from the first token on" if b.even_context == 1 else str(tokens(b.even_context))
+    return "from the first token on" if b.even_context == 1 else f"{count(b.even_context)} tokens"
 
 
 def bills_note(b: Batching) -> Text:
@@ -379,7 +381,7 @@ def bills_note(b: Batching) -> Text:
     if b.even_context == 1:
         return f"In a batch of {count(b.batch)} a sequence's cache costs more than its share of the weights, always."
     return (
-        f"In a batch of {count(b.batch)} a cache of {tokens(b.even_context)} costs as much as a sequence's share "
+        f"In a batch of {count(b.batch)} a cache of {count(b.even_context)} tokens costs as much as a sequence's share "
         "of the weights. Beyond that, most of what a token costs is its own history, and a larger batch cannot "
         "divide it."
     )
@@ -411,12 +413,20 @@ INTENSITY = "Can a batch be large enough to keep the arithmetic busy?"
 def intensity(b: Batching) -> Text:
     """What intensity is, and what becomes of it."""
     return (
-        "Arithmetic intensity is the FLOP that a step does for each byte it moves. Of the weights alone it is T, the "
-        "post's "
-        "line in one line, and grows without end (dashed). But each sequence brings its own cache, and the intensity "
-        "tends to "
-        f"that of one more sequence by itself. Compute-bound is what reaches the ridge, {count(b.ridge)}."
+        f"Arithmetic intensity is the FLOP that a step does for each byte it moves. {_of_weights(b)} But each sequence "
+        "brings its own cache, and the intensity tends to that of one more sequence by itself. Compute-bound is what "
+        f"reaches the ridge, {count(b.ridge)}."
     )
+
+
+def _of_weights(b: Batching) -> str:
+    """What the intensity of the weights alone is, from two steps."""
+    one, many = (float(b.weights_alone(cm.Step.decode(n, b.context)).intensity) for n in (1, 64))
+    if abs(many - 64 * one) > 1e-6 * many:
+        return "Of the weights alone (dashed) it grows without end, slowly while new experts turn up."
+    if abs(one - 1) < 1e-3:  # noqa: PLR2004  # FLOP a byte of one token at two bytes a parameter
+        return "Of the weights alone (dashed) it is T: the whole post in one line, and without end."
+    return f"Of the weights alone (dashed) it is {significant(one, trim=True)} × T, and without end."
 
 
 def intensity_sum(b: Batching) -> str:
@@ -535,14 +545,15 @@ def experts_alt(b: Batching) -> str:
 
 
 def company(b: Batching) -> Question:
-    """How many can share a step."""
-    crossing = b.weights_crossing
-    many = 256 if crossing is None else max(1, min(round(crossing), _LARGEST_BATCH))
-    return Question(
-        "Counting weights as the post does: how many can share a step before anybody waits longer?",
-        f"Show B = {count(many)}",
-        {"batch": many, "count": "weights"},
-    )
+    """How many can share a step; of a mixture, how many bring nothing of their own any more."""
+    arrival = 1.0 if b.weights_stretch is None else b.weights_stretch.start
+    if arrival > 1:
+        many = min(math.ceil(arrival), _LARGEST_BATCH)
+        text = "How many sequences does it take until one more brings hardly any experts of its own?"
+    else:
+        many = _LARGEST_BATCH if b.weights_crossing is None else max(1, min(round(b.weights_crossing), _LARGEST_BATCH))
+        text = "Counting weights as the post does: how many can share a step before anybody waits longer?"
+    return Question(text, f"Show B = {count(many)}", {"batch": many, "count": "weights"})
 
 
 def history(b: Batching) -> Question:

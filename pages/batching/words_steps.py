@@ -167,9 +167,8 @@ def free_lines(a: Arrival) -> list[Line]:
 def free_note(a: Arrival) -> Text:
     """What holds the two answers."""
     estimate = (
-        " By the estimate (black, with its band) no step is wholly free: its operations follow each other, and each "
-        "token adds "
-        "a little to each."
+        " By the estimate (the thin line, with its band) no token is wholly free: operations follow each other, and it "
+        "adds a little to each."
         if a.load.estimates
         else ""
     )
@@ -208,12 +207,17 @@ def _drafts(d: Drafting) -> str:
 
 def drafting_sum(d: Drafting) -> str:
     """The worked number: what it costs, and the acceptance that it takes."""
-    steps = f"{significant(float(d.steps(d.load.batch)))} plain steps"
+    steps = _plain_steps(float(d.steps(d.load.batch)))
     if math.isnan(d.needed):
         return f"drafting costs {steps} and yields {count(d.drafts + 1)} tokens at most: it never pays here"
     if d.needed == 0:
         return f"drafting costs {steps}: any accepted draft is a gain"
     return f"drafting costs {steps}: it pays when more than {percent(d.needed)} of the drafts are accepted"
+
+
+def _plain_steps(steps: float) -> str:
+    text = significant(steps)
+    return "no more than a plain step" if text == "1.00" else f"{text} plain steps"
 
 
 def drafting_lines(d: Drafting) -> list[Line]:

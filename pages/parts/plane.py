@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pages.parts import chart, format
 from pages.parts.chart import Spec
 
+FINE = tuple(step * 10.0**power for power in range(-9, 9) for step in (1, 2, 5))
+"""Ticks of a logarithmic axis that may show less than two decades."""
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -89,6 +92,8 @@ def _scaled(value: str, *, log: bool) -> str:
 def _axis(title: str | None, units: format.Ladder | None, ticks: tuple[float, ...] | None, *, log: bool) -> Spec:
     placed = {"values": list(ticks)} if ticks else {} if log else {"tickCount": 5}
     if log:
-        return {**chart.decades(title, units), **placed}
-    written = format.vega(units, "datum.value", trim=True) if units else "format(datum.value,',')"
-    return {"title": title, "labelExpr": written, "labelOverlap": True, **placed}
+        return {**chart.decades(title, units), "labelOverlap": True, **placed}
+    written = (
+        f"datum.value==0?'0':{format.vega(units, 'datum.value', trim=True)}" if units else "format(datum.value,',')"
+    )
+    return {"title": title, "labelExpr": written, "labelOverlap": True, "labelFlush": True, **placed}
