@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from costmodel.errors import ConfigError
 from costmodel.serving.clock import StepClock
-from costmodel.serving.policies.base import Scheduled, Scheduler, Stop
+from costmodel.serving.policies.base import Piece, Scheduled, Scheduler, Stop
 from costmodel.serving.prefix import MappedPool
 from costmodel.serving.pricing import StepPrice, bound_of
 from costmodel.serving.request import Request
 from costmodel.serving.steps import Observer, StepEngine
+from costmodel.step import Step
 
 HEAD_OF_LINE = "head of line"
 
@@ -54,6 +55,8 @@ class StepView:
     tokens, prefill_tokens, decode_tokens: what goes through. budget: tokens that could, None without such a limit.
     running: admitted requests in the scheduler's order. waiting: the line. preempted: ids that lost their blocks.
     free_blocks, num_blocks: after allocation, and in all.
+    prompts, caches: what the step pays for: (new, cached, logits) of each sequence that reads, and the cached tokens of each
+        that decodes (for a padded batch: as it is padded).
     """
 
     step: int
@@ -70,6 +73,15 @@ class StepView:
     preempted: tuple[str, ...]
     free_blocks: int
     num_blocks: int
+    prompts: tuple[Piece, ...]
+    caches: tuple[int, ...]
+
+    @property
+    def composition(self) -> Step:
+        """The step as the cost model takes it, to be itemised by ``costmodel.price``."""
+        pieces = [*self.prompts, *((1, cached, 1) for cached in self.caches)]
+        new, cached, logits = zip(*pieces, strict=True) if pieces else ((), (), ())
+        return Step(new=new, cached=cached, logits=logits)
 
     @property
     def block_map(self) -> dict[int, tuple[str, ...]]:
@@ -131,6 +143,7 @@ class Replay:
 
 def _view(step: int, engine: StepEngine, start: float, price: StepPrice) -> StepView:
     scheduler, scheduled, pool = engine.scheduler, engine.scheduled, engine.pool
+    shape = scheduler.shape(scheduled)
     tables = pool.tables if isinstance(pool, MappedPool) else {}
     decodes = sum(1 for request in scheduled if request.computed >= request.target)
     tokens = sum(scheduled.values())
@@ -149,6 +162,8 @@ def _view(step: int, engine: StepEngine, start: float, price: StepPrice) -> Step
         preempted=tuple(request.name for request in scheduler.preempted),
         free_blocks=pool.free,
         num_blocks=pool.usable,
+        prompts=tuple(shape.prompts),
+        caches=tuple(shape.caches),
     )
 
 

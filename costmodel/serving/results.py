@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.summary import Slo, summarise
 from costmodel.serving.workload import Workload
+from costmodel.step import Step
 
 if TYPE_CHECKING:
     from costmodel.serving.explain import Replay, StepView
@@ -110,6 +111,19 @@ class Facts:
     note: str = ""
 
 
+class Log(Protocol):
+    """What an engine has written down, beyond its segments."""
+
+    def phases(self) -> list[tuple[int, str, float]]:
+        """Return (index of a request, what it turned to, when), in order of time."""
+
+    def blocks_each(self) -> Ints:
+        """Return the KV blocks held during every step."""
+
+    def composition(self, step: int) -> Step | None:
+        """Return a step as the cost model takes it; None where it is not written down."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """A finished simulation."""
@@ -119,7 +133,7 @@ class Run:
     segments: Segments
     facts: Facts
     other_gaps: Floats  # (gaps, 2): seconds between two tokens that are no step's, and how many of them
-    _phases: Callable[[], list[tuple[int, str, float]]]
+    _log: Log
     _replay: Callable[[], Replay]
 
     @cached_property
@@ -131,11 +145,37 @@ class Run:
         ("memory", "compute", or "" where steps have no price); pool ("prefill", "decode", or "").
         """
         s = self.segments
-        bound = np.where(s.compute_seconds > s.memory_seconds, "compute", "memory") if self.facts.priced else ""
+        return self._table(slice(None), s.start, s.seconds, s.count, s.blocks_used)
+
+    def expand(self) -> pd.DataFrame:
+        """Steps, a row each, with the columns of ``steps``."""
+        s = self.segments
+        which = np.repeat(np.arange(len(s.count)), s.count)
+        place = np.arange(len(which)) - np.repeat(which_first(s.count), s.count)
+        each = s.each
+        if each is None:
+            growth = (s.last - s.first) / np.maximum(s.count - 1, 1)
+            each = s.first[which] + growth[which] * place
+        before = np.cumsum(each) - each
+        start = s.start[which] + before - before[which_first(s.count)][which]
+        return self._table(which, start, each, np.ones(len(which), dtype=np.int64), self._log.blocks_each())
+
+    def composition(self, step: int) -> Step:
+        """Return a step of the run (counted from 0, idle ones left out) as the cost model takes it.
+
+        ``costmodel.price`` gives its seconds again, and its bill.
+        """
+        written = self._log.composition(step)
+        return self.explain(step).composition if written is None else written
+
+    def _table(self, rows: Any, start: Floats, seconds: Floats, count: Ints, blocks_used: Ints) -> pd.DataFrame:
+        s = self.segments
+        bound = np.where(s.compute_seconds > s.memory_seconds, "compute", "memory")
         names = ("prefill_tokens", "decode_tokens", "padding_tokens", "sequences", "running", "waiting", "preempted")
-        columns: dict[str, Any] = {"start_s": s.start, "seconds": s.seconds, "steps": s.count}
-        columns |= {name: getattr(s, name) for name in (*names, "blocks_used")}
-        return pd.DataFrame({**columns, "bound": bound, "pool": s.pool}, copy=False)
+        columns: dict[str, Any] = {"start_s": start, "seconds": seconds, "steps": count}
+        columns |= {name: getattr(s, name)[rows] for name in names} | {"blocks_used": blocks_used}
+        columns["bound"] = bound[rows] if self.facts.priced else ""
+        return pd.DataFrame({**columns, "pool": np.asarray(s.pool, dtype=object)[rows]}, copy=False)
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -180,8 +220,11 @@ class Run:
     def timeline(self) -> pd.DataFrame:
         """What each request was doing when: id, phase ("queued", "prefill", "decode", "preempted"), start_s, end_s."""
         end = float(self.segments.end.max()) if len(self.segments.start) else 0.0
-        rows = [(self.work.names[i], *span) for i, *span in _spans(self._phases(), self.outcome.arrival, end)]
-        return pd.DataFrame(rows, columns=["id", "phase", "start_s", "end_s"])
+        served = [i for i in self.work.served.tolist() if not np.isnan(self.outcome.arrival[i])]
+        spans = _spans(self._log.phases(), self.outcome.arrival, served, end)
+        rows = [(self.work.names[i], *span) for i, *span in spans]
+        table = pd.DataFrame(rows, columns=["id", "phase", "start_s", "end_s"])
+        return table.astype({"start_s": np.float64, "end_s": np.float64})
 
     @property
     def schedule(self) -> list[tuple[dict[str, int], int]]:
@@ -229,19 +272,23 @@ class Run:
         ]
 
 
+def which_first(count: Ints) -> Ints:
+    """Place of the first step of each segment among all steps."""
+    return np.cumsum(count) - count
+
+
 def _spans(
-    phases: list[tuple[int, str, float]], arrival: Floats, end: float
+    phases: list[tuple[int, str, float]], arrival: Floats, served: Sequence[int], end: float
 ) -> Iterator[tuple[int, str, float, float]]:
-    """Turn changes of phase into spans, each request's in order of time; what does not end lasts to ``end``."""
-    order = sorted(range(len(phases)), key=lambda k: phases[k][0])  # stable: each request's own order is kept
-    open_: tuple[int, str, float] | None = None
-    for i, phase, moment in (phases[k] for k in order):
-        if open_ is None or open_[0] != i:
-            if open_ is not None and open_[1] != "finished":
-                yield *open_, end
-            open_ = (i, "queued", float(arrival[i]))
-        if moment > open_[2]:
-            yield *open_, moment
-        open_ = (i, phase, moment)
-    if open_ is not None and open_[1] != "finished":
-        yield *open_, end
+    """Turn changes of phase into spans, request by request; what does not end lasts to ``end``."""
+    changes: dict[int, list[tuple[str, float]]] = {i: [] for i in served}
+    for i, phase, moment in phases:
+        changes[i].append((phase, moment))
+    for i, turns in changes.items():
+        phase, since = "queued", float(arrival[i])
+        for next_phase, moment in (*turns, ("", end)):
+            if next_phase == phase or phase == "finished":
+                continue
+            if moment > since:
+                yield i, phase, since, moment
+            phase, since = next_phase, moment

@@ -56,7 +56,7 @@ def _plain(setup: Setup, note: str) -> Run:
         simulation.segments(),
         _facts(setup, "steps", len(simulation.record.start), note, simulation.livelock, cancelled=cancelled),
         np.column_stack([gaps, np.ones(len(gaps))]),
-        lambda: simulation.record.phases,
+        simulation,
         _replay(setup),
     )
 
@@ -72,7 +72,7 @@ def _jump(setup: Setup) -> Run:
         log.segments(),
         _facts(setup, "jump", engine.iterations, "", engine.livelock, cancelled=cancelled),
         log.other_gaps(),
-        log.phases,
+        log,
         _replay(setup),
     )
 

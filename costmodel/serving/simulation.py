@@ -13,7 +13,7 @@ from costmodel.serving.policies.base import Policy
 from costmodel.serving.prefix import MappedPool
 from costmodel.serving.pricing import Pricer
 from costmodel.serving.request import Request
-from costmodel.serving.results import Outcome, Segments
+from costmodel.serving.results import Ints, Outcome, Segments
 from costmodel.serving.steps import Observer, Record, StepEngine
 from costmodel.serving.workload import Workload
 
@@ -126,6 +126,18 @@ class Simulation:
             zip(("sampled", "preemptions", "found"), whole, strict=True)
         )
         return Outcome(**columns)  # type: ignore[arg-type]  # names and arrays are paired above
+
+    def phases(self) -> list[tuple[int, str, float]]:
+        """Return what each request turned to, and when."""
+        return self.record.phases
+
+    def blocks_each(self) -> Ints:
+        """Return the KV blocks held during every step."""
+        return np.array(self.record.blocks_used, dtype=np.int64)
+
+    def composition(self, step: int) -> None:  # noqa: ARG002  # the jump engine has it
+        """Say that compositions are not kept: a replay finds them."""
+        return
 
     def segments(self) -> Segments:
         """Return the steps, each a segment of its own."""

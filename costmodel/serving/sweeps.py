@@ -21,7 +21,7 @@ _SETTLED = (0.2, 0.8)  # the part of a run in which a queue neither builds up no
 
 
 def sweep_knob(
-    requests: pd.DataFrame, policy: Policy, knob: str, values: Iterable[Any], **options: Any
+    requests: pd.DataFrame, policy: Policy, knob: str, values: Iterable[Any], /, **options: Any
 ) -> Iterator[dict[str, Any]]:
     """Run the same requests with one knob of the policy at each of ``values``; yield a row a run as it is done.
 
@@ -42,10 +42,10 @@ def sweep_knob(
 
 
 def sweep_rate(
-    requests_at: Callable[[float], pd.DataFrame], policy: Policy, rates: Iterable[float], **options: Any
+    requests_at: Callable[[float], pd.DataFrame], policy: Policy, at: Iterable[float], /, **options: Any
 ) -> Iterator[dict[str, Any]]:
-    """Run the workload at each rate (requests a second); yield a row a run as it is done."""
-    for rate in rates:
+    """Run the workload at each rate of ``at`` (requests a second); yield a row a run as it is done."""
+    for rate in at:
         yield {"rate": rate, **_figures(requests_at(rate), policy, options)}
 
 

@@ -8,6 +8,7 @@ from costmodel.serving.jump.engine import JumpEngine
 from costmodel.serving.jump.log import GAP, PREEMPTION, PROMPT, SEGMENT, STINT, Floats, Ints, columns, worst_gaps
 from costmodel.serving.results import Outcome, Segments
 from costmodel.serving.steps import DECODE, FINISHED, PREEMPTED, PREFILL
+from costmodel.step import Step
 
 
 class Reader:
@@ -89,12 +90,55 @@ class Reader:
         """Return what each request turned to, and when, in order of time."""
         engine, begins = self.engine, self.prompt["cached"] == 0
         starts = self.segment["start"][_whole(self.prompt["segment"][begins])]
-        rows = [*zip(starts, self.prompt["request"][begins], [PREFILL] * int(begins.sum()), strict=True)]
-        rows += [(t, i, PREEMPTED) for i, t in zip(self.preemption["request"], self.preemption["when"], strict=True)]
-        rows += [(t, i, DECODE) for i, t in zip(self.stint["request"], self.stint["since"], strict=True)]
         done = [i for i, sampled in enumerate(engine.sampled) if sampled >= engine.output[i]]
-        rows += [(engine.last_token[i], i, FINISHED) for i in done]
-        return [(int(i), phase, float(t)) for t, i, phase in sorted(rows, key=lambda row: row[0])]
+        # At one moment, the end of a step comes before what the next one begins with.
+        groups = (
+            (DECODE, self.stint["request"], self.stint["since"]),
+            (PREEMPTED, self.preemption["request"], self.preemption["when"]),
+            (PREFILL, self.prompt["request"][begins], starts),
+            (FINISHED, np.array(done), np.array(engine.last_token)[done]),
+        )
+        rows = [(int(i), name, float(t)) for name, who, when in groups for i, t in zip(who, when, strict=True)]
+        return sorted(rows, key=lambda row: row[2])
+
+    def blocks_each(self) -> Ints:
+        """KV blocks held during every step: those of its segment's last one, less what was taken after it."""
+        engine, s = self.engine, self.segment
+        count, clock = _whole(s["count"]), _whole(s["clock"])
+        used = np.repeat(_whole(s["blocks_used"]), count)
+        if not engine.grows:
+            return used
+        taken = np.concatenate([[0], np.cumsum(self._blocks_taken())])
+        place = np.arange(len(used)) - np.repeat(np.cumsum(count) - count, count)  # of a step in its segment
+        here = np.minimum(np.repeat(clock, count) + place + 1, len(taken) - 1)
+        end = np.minimum(np.repeat(clock + count, count), len(taken) - 1)
+        return used - np.where(place + 1 < np.repeat(count, count), taken[end] - taken[here], 0)
+
+    def _blocks_taken(self) -> Ints:
+        """Blocks that requests took as they decoded, at each clock: a request takes one when its last one is full."""
+        size, total = self.engine.block_size, self.engine.decodes.clock
+        clock, computed, last = (_whole(self.stint[name]) for name in ("clock", "computed", "last_clock"))
+        first = clock + -computed % size
+        times = np.maximum(-((first - last) // size), 0)
+        which = np.repeat(np.arange(len(times)), times)
+        nth = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
+        return np.bincount(first[which] + nth * size, minlength=total)
+
+    def composition(self, step: int) -> Step:
+        """Return a step of the run as the cost model takes it."""
+        ends = np.cumsum(self.segment["count"])
+        segment = int(np.searchsorted(ends, step, side="right"))
+        place = step - int(ends[segment] - self.segment["count"][segment])
+        read = self.prompt["segment"] == segment
+        new, cached, logits = (self.prompt[name][read] for name in ("new", "cached", "logits"))
+        if self.segment["decode_tokens"][segment]:
+            stint = self.stint
+            here = (stint["segment"] <= segment) & (stint["last_segment"] >= segment)
+            clock = self.segment["clock"][segment] + place
+            contexts = stint["computed"][here] + clock - stint["clock"][here]
+            ones = np.ones(len(contexts))
+            new, cached, logits = (np.concatenate(pair) for pair in ((new, ones), (cached, contexts), (logits, ones)))
+        return Step(new=new, cached=cached, logits=logits)
 
     def _per_segment(self, segment: Floats, amount: Floats) -> Ints:
         """Add up amounts by segment; -1 is none."""

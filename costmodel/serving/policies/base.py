@@ -203,6 +203,7 @@ class Scheduler(ABC):
         """Take a request's blocks away and put it at the head of the line; the caller has taken it off ``running``."""
         self.pool.release(request)
         request.computed = 0
+        request.reading = False
         request.preemptions += 1
         self.preempted.append(request)
         self.waiting.appendleft(request)
