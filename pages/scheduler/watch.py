@@ -1,62 +1,52 @@
 """Watching a run: the timeline with its cursor, play, pause, step and scrub, and the step under the cursor.
 
-It is a fragment: while it plays, only this part of the page runs again.
+It is a fragment: while it plays, only this part of the page runs again. The browser keeps the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from pages.parts import components, state
-from pages.scheduler import charts, frames, step_view, words
+from pages.scheduler import charts, frames, step_view, transport, words
 from pages.scheduler.words import Side
 
-STEP, PLAYING, ZOOM = "sched_step", "_sched_playing", "zoom"
-_TICK = 0.25  # seconds a step while it plays
+STEP, ZOOM = "sched_step", "zoom"
+_PLAYING = "_sched_playing"
 
 
+@st.fragment
 def watch(side: Side, crossing: float | None) -> None:
-    """Draw the run, and go on by itself while it plays."""
-    st.session_state.setdefault(PLAYING, False)
-    every = _TICK if st.session_state[PLAYING] else None
-    shown: Callable[..., Any] = st.fragment(_watch, run_every=every)
-    shown(side, crossing)
-
-
-def _watch(side: Side, crossing: float | None) -> None:
+    """Draw the run and the step under the cursor."""
     steps = len(side.run.segments.start) if side.run.facts.engine == "steps" else side.summary["steps"]
     if steps == 0:
         components.note("No step was made: no request could be served.")
         return
-    if st.session_state[PLAYING]:
-        _forward(steps)
     number = min(int(state.value(STEP)), steps - 1)
     st.session_state[STEP] = number
     view = side.run.explain(number)
     _timeline(side, crossing, view.start_s, number)
-    _transport(steps)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="transport"):
+        transport.buttons(number, steps, on_move=_go_to)
+        if steps > 1:
+            st.slider("Step", 0, steps - 1, key=STEP)
     components.figures(step_view.figures(view))
     _opened(side, view, crossing)
     components.derivation(words.arithmetic(side, view), key="scheduler_sums")
-    if not st.session_state[PLAYING]:
+    if not st.session_state.get(_PLAYING):
         state.publish()
 
 
-def _forward(steps: int) -> None:
-    """One step on; stop at the last."""
-    number = int(state.value(STEP)) + 1
-    if number >= steps:
-        st.session_state[PLAYING] = False
-        st.rerun()
-    st.session_state[STEP] = number
+def _go_to(step: int, *, playing: bool) -> None:
+    """The buttons moved the cursor; while it plays, the link is left alone."""
+    st.session_state[STEP], st.session_state[_PLAYING] = step, playing
 
 
 def _timeline(side: Side, crossing: float | None, start: float, number: int) -> None:
     window = frames.Window.of(side.run, state.value(ZOOM))
-    data = {**frames.datasets(side.run, window, crossing), "cursor": frames.cursor(start, number)}
+    data = {**side.datasets(window, crossing), "cursor": frames.cursor(start, number)}
     zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
     with st.container(key="timeline"):
         event = st.vega_lite_chart(
@@ -85,27 +75,6 @@ def _zoom(event: Any, side: Side) -> None:
     if high - low >= 2 and (low, high) != tuple(state.value(ZOOM)):  # noqa: PLR2004  # less is a click, not a span
         state.put(zoom=(low, high))
         st.rerun(scope="fragment")
-
-
-def _transport(steps: int) -> None:
-    """Back, play or pause, on; and the slider to scrub with."""
-    playing = st.session_state[PLAYING]
-    with st.container(horizontal=True, vertical_alignment="bottom", key="transport"):
-        st.button(
-            "", icon=":material/skip_previous:", help="One step back", key="step_back", on_click=_move, args=(-1, steps)
-        )
-        icon, help_ = (":material/pause:", "Pause") if playing else (":material/play_arrow:", "Play")
-        if st.button("", icon=icon, help=help_, key="step_play"):
-            st.session_state[PLAYING] = not playing
-            st.rerun()
-        st.button("", icon=":material/skip_next:", help="One step on", key="step_on", on_click=_move, args=(1, steps))
-        if steps > 1:
-            st.slider("Step", 0, steps - 1, key=STEP)
-
-
-def _move(by: int, steps: int) -> None:
-    st.session_state[PLAYING] = False
-    st.session_state[STEP] = min(max(int(state.value(STEP)) + by, 0), steps - 1)
 
 
 def _opened(side: Side, view: Any, crossing: float | None) -> None:

@@ -222,10 +222,14 @@ def test_the_step_adds_up():
 
 def test_whoever_is_not_in_the_step_is_told_why():
     a = side(blocks=560, requests=workload(rate=400.0, output_tokens=150), reserve=False)
-    waiting = int(np.argmax(a.run.segments.waiting))
-    rows = step_view.outsiders(a.run.explain(waiting)).rows
-    assert "free blocks" in str(rows) or "preempted somebody" in str(rows)
-    assert "behind" in str(rows[-1][2])
+    s = a.run.segments
+    calm = (s.preempted == 0) & (s.prefill_tokens == 0)  # nobody was robbed, and the budget is not spent
+    crowded = int(np.argmax(np.where(calm, s.waiting, 0)))
+    rows = step_view.outsiders(a.run.explain(crowded)).rows
+    assert "free blocks" in rows[0][2]
+    assert rows[-1] == (f"{s.waiting[crowded] - 1} more", "waiting", f"behind {rows[0][0]}, first come first served")
+    robbed = int(np.argmax(s.preempted))
+    assert "preempted somebody" in step_view.outsiders(a.run.explain(robbed)).rows[0][2]
 
 
 def test_a_name_with_html_stays_text():
