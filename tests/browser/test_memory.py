@@ -1,0 +1,61 @@
+"""The Memory page in a real Chromium: what does not fit is told, and a remedy makes it fit."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.driving import every_view, visit
+
+RUN_MS = 20_000  # a bound against hanging
+
+
+@pytest.fixture(scope="module", autouse=True)
+def met(server: str, browser: Browser) -> None:
+    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
+    page = browser.new_page(base_url=f"{server}/")
+    visit(page)
+    page.close()
+
+
+def test_a_remedy_makes_it_fit_and_is_in_the_link(page: Page) -> None:
+    visit(page, "memory?model=llama-3.1-70b&batch=16&context=8192")
+    expect(page.locator("h1.sc-headline")).to_contain_text(
+        "Does not fit: the weights of Llama-3.1-70B take 131\u00a0GiB"
+    )
+    page.get_by_role("button", name="Set 4 GPUs").click()
+    expect(page.locator("h1.sc-headline")).to_contain_text("4 × H100 SXM have room for", timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("tensor_parallel=4"))
+    expect(page.get_by_role("heading", name="What would make it fit")).to_have_count(0)
+
+
+def test_a_slider_moves_the_bar_and_the_point(page: Page) -> None:
+    visit(page, "memory?batch=64")
+    bar = page.locator(".st-key-memory_bar [role=graphics-document]").first
+    expect(bar).to_have_attribute("aria-label", re.compile("caches of 64 sequences 14.0\u00a0GiB"))
+    slider = page.get_by_role("slider", name="Sequences, B")
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(bar).to_have_attribute("aria-label", re.compile("caches of 80 sequences 17.5\u00a0GiB"), timeout=RUN_MS)
+    point = page.locator(".st-key-memory_curve [aria-label='80 sequences of 2,048 tokens']")
+    expect(point).to_have_count(1, timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("batch=80"))
+
+
+def test_a_memory_that_nobody_publishes_can_be_given_and_is_kept(page: Page) -> None:
+    visit(page, "memory?hardware=mi325x")
+    expect(page.get_by_role("alert")).to_contain_text("Give the usable memory of MI325X")
+    field = page.get_by_label("Usable memory of MI325X, GiB")
+    field.fill("200")
+    field.press("Enter")
+    expect(page.locator("h1.sc-headline")).to_contain_text("MI325X has room for", timeout=RUN_MS)
+    said = page.locator("h1.sc-headline").inner_text()
+    page.reload()
+    expect(page.locator("h1.sc-headline")).to_have_text(said, timeout=RUN_MS)
+
+
+@every_view
+def test_it_fits_its_window(page: Page) -> None:
+    visit(page, "memory?model=gemma-3-27b&batch=8&context=131072")
+    expect(page.get_by_role("heading", name="Windows: two bounds")).to_be_visible()
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
