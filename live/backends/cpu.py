@@ -20,6 +20,7 @@ _TASKS = Path("/proc/self/task")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CGROUP = Path("/sys/fs/cgroup")
 _WAITED = 0.02  # of a sample, spent waiting for a core: another program had it
+_READING = 2e-4  # seconds that reading the counters twice takes when nobody interferes
 _LEAST = 0.05  # of a sample that remains, whatever the counters say
 _SWEPT = 2**26  # bytes read between calls at most
 _FP32 = 4
@@ -38,6 +39,7 @@ class Cpu(Backend):
 
     def __init__(self) -> None:
         self._sweep: Call = lambda: None
+        self._threads = 1
 
     def available(self) -> bool:
         """Whether torch finds one."""
@@ -68,6 +70,7 @@ class Cpu(Backend):
         import torch
 
         torch.set_num_threads(threads or _threads(torch.get_num_threads()))
+        self._threads = torch.get_num_threads()
         torch.set_float32_matmul_precision("highest")
         return {
             "allocator": f"{platform.libc_ver()[0] or 'system'} malloc",
@@ -90,19 +93,16 @@ class Cpu(Backend):
     def sample(self, calls: Sequence[Call]) -> Sample:
         """Time the calls, less the time for which a thread that had work was kept from a core by other programs.
 
-        Exact for one thread. Several that wait for each other may lose more than the longest of their waits, which is
-        what is taken off; such a sample counts only while no better ones are to be had.
+        Exact for one thread, whose time on a core the system counts. Several that wait for each other may lose more
+        than the longest of their waits, which is what is taken off; such a sample counts only while no better ones are
+        to be had.
         """
-        seconds, waited = 0.0, 0.0
+        seconds, lost = 0.0, 0.0
         for call in calls:
             self._sweep()
-            before = waits()
-            begun = time.perf_counter()
-            call()
-            elapsed = time.perf_counter() - begun
-            lost = max((total - before.get(thread, 0.0) for thread, total in waits().items()), default=0.0)
-            seconds, waited = seconds + max(elapsed - lost, _LEAST * elapsed), waited + lost
-        return Sample(seconds, waited > _WAITED * seconds)
+            elapsed, waited = _alone(call) if self._threads == 1 else _together(call)
+            seconds, lost = seconds + max(elapsed - waited, _LEAST * elapsed), lost + waited
+        return Sample(seconds, lost > _WAITED * seconds)
 
     def synchronize(self) -> None:
         """Nothing to wait for: a call returns when it has finished."""
@@ -115,6 +115,28 @@ class Cpu(Backend):
         if begun is None or ended is None or ended[1] == begun[1]:
             return Health()
         return Health(busy=(ended[0] - begun[0]) / (ended[1] - begun[1]))
+
+
+def _alone(call: Call) -> tuple[float, float]:
+    """(seconds by the wall, seconds of them off the core) of work that this thread does by itself."""
+    on_core, begun = time.thread_time(), time.perf_counter()
+    call()
+    elapsed, on_core = time.perf_counter() - begun, time.thread_time() - on_core
+    return elapsed, max(0.0, elapsed - on_core)
+
+
+def _together(call: Call) -> tuple[float, float]:
+    """(seconds by the wall, seconds that the most hindered thread waited) of work that several threads do."""
+    opened = time.perf_counter()
+    before = waits()
+    begun = time.perf_counter()
+    call()
+    ended = time.perf_counter()
+    after = waits()
+    # What was waited for while the counters were being read is not part of the work.
+    reading = begun - opened + time.perf_counter() - ended
+    waited = max((total - before.get(thread, 0.0) for thread, total in after.items()), default=0.0)
+    return ended - begun, max(0.0, waited - max(0.0, reading - _READING))
 
 
 def waits() -> dict[str, float]:

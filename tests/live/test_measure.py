@@ -17,7 +17,6 @@ import pytest
 
 import costmodel as cm
 import live
-from live.backends.cpu import waits
 from tests.live.samples import small_model, tiny_plan
 from tests.reference import ROOT
 
@@ -41,15 +40,14 @@ def profile(attempt):
 
 
 def median_of(function, seconds=1.5):
-    """Median seconds of a call, less what this thread waited for a core, over the quieter half of the calls."""
+    """Median seconds that a call is on a core, over the quieter half of the calls."""
     function()
     taken, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(taken) < 5:
-        before, begun = waits(), time.perf_counter()
+        on_core, begun = time.thread_time(), time.perf_counter()
         function()
-        elapsed = time.perf_counter() - begun
-        lost = max((total - before.get(thread, 0.0) for thread, total in waits().items()), default=0.0)
-        taken.append((lost / elapsed, elapsed - lost))
+        elapsed, on_core = time.perf_counter() - begun, time.thread_time() - on_core
+        taken.append((1 - on_core / elapsed, on_core))
     quiet = sorted(taken)[: max(3, len(taken) // 2)]
     return float(np.median([time_ for _, time_ in quiet]))
 
