@@ -96,7 +96,7 @@ def bridge(charts: Sequence[str], *, key: str = "what_if") -> None:
 
     def released() -> None:
         new = st.session_state[key].released or {}
-        state.put(**{name: round(float(value) / 0.05) * 0.05 for name, value in new.items() if name in NAMES})
+        state.put(**{name: round(round(float(value) / 0.05) * 0.05, 2) for name, value in new.items() if name in NAMES})
 
     _bridge(
         key=key,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Ink, Line, Part
-from pages.roofline.numbers import Roofline
+from pages.roofline.numbers import Roofline, operations
 from pages.roofline.words import gives, idle
 
 
@@ -67,11 +67,10 @@ def _weights_expression(r: Roofline) -> str:
 
 
 def _with_caches(r: Roofline) -> list[Line]:
-    table = r.decode.operations.set_index("name")
-    squares = table["kv_bytes"] > 0
-    caches = float(table["kv_bytes"].sum())
+    bill = operations(r.decode)
+    caches = sum(row["kv_bytes"] for row in bill)
     rows = max(0.0, r.decode.bytes - r.weight_bytes - caches)
-    meeting = float(table.loc[squares, "flops"].sum())
+    meeting = sum(row["flops"] for row in bill if row["kv_bytes"])
     return [
         Line("weights", _weights_expression(r), Ink(format.gigabytes(r.weight_bytes), "memory"), gap=True),
         Line("caches", _caches_expression(r, caches), Ink(format.gigabytes(caches), "memory")),

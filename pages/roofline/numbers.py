@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import costmodel as cm
 from costmodel.operations import Count
@@ -44,8 +45,15 @@ class Roofline:
         return self.floor.without_what_if()
 
     def price_base(self, step: cm.Step) -> cm.Cost:
-        """Floor of a step at the page's count, without the what-if."""
+        """Floor of a step, or of a sweep, at the page's count, without the what-if."""
         return self.base.price(step, self.count)
+
+    @cached_property
+    def base_costs(self) -> dict[str, cm.Cost]:
+        """Floors of the page's three steps without the what-if."""
+        if self.base.hardware == self.scenario.hardware:
+            return {"decode": self.decode, "prefill": self.prefill, "mixed": self.mixed}
+        return {name: self.price_base(step) for name, step in self.steps.items()}
 
     # ---- the page's three steps ------------------------------------------------------------------------------
 
@@ -147,3 +155,10 @@ class Roofline:
     def asymptote(self) -> float:
         """FLOP a byte that decode steps at this context tend to as the batch grows, caches counted."""
         return float(self.floor.price(cm.Step.decode(_VAST, self.context), "attention").intensity)
+
+
+def operations(cost: cm.Cost) -> list[dict[str, Any]]:
+    """The bill of a step, a row an operation, as plain values."""
+    table = cost.operations
+    columns = {name: table[name].tolist() for name in table.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -40,7 +40,7 @@ components.section("Where the step goes")
 with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):
     shown = controls.segments("step", "Step", table.STEPS)
     sort = controls.segments("sort", "Sorted by", table.SORTS)
-table.operations(numbers.cost_of(shown), sort).draw()
+table.of_step(numbers.cost_of(shown), sort).draw()
 components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")

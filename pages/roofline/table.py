@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 import costmodel as cm
 from pages.parts import format
 from pages.parts.components import Column, Ink, Table, Text, share_bar
+from pages.roofline.numbers import operations
 
 SORTS = {"order": "in order", "seconds": "time", "bytes": "bytes", "flops": "FLOPs"}
 STEPS = {"decode": "decode step", "prefill": "prefill", "mixed": "mixed step"}
 
 
-def operations(cost: cm.Cost, sort: str) -> Table:
-    """The operations of a step, in order or by one of their amounts, under the shares of each."""
-    rows = cost.operations
-    rows = rows[rows[["flops", "weight_bytes", "kv_bytes", "activation_bytes"]].sum(axis=1) > 0].copy()
-    rows["bound"] = rows["bound"].astype(str)
+def of_step(cost: cm.Cost, sort: str) -> Table:
+    """The operations of a step, in order or by one of their amounts, with the shares of each."""
+    amounts = ("flops", "weight_bytes", "kv_bytes", "activation_bytes")
+    rows = [row for row in operations(cost) if any(row[name] > 0 for name in amounts)]
     for name in ("bytes", "flops"):
-        rows[f"{name}_share"] = rows[name] / max(float(rows[name].sum()), 1e-30)
+        total = sum(row[name] for row in rows)
+        for row in rows:
+            row[f"{name}_share"] = row[name] / total if total else 0.0
     if sort != "order":
-        rows = rows.sort_values(sort, ascending=False, kind="stable")
-    total = {
-        "name": "whole step", "count": "", "bytes": cost.bytes, "flops": cost.flops, "seconds": cost.seconds,
-        "bound": str(cost.bound),
-    }  # fmt: skip
-    shares = {"bytes": "bytes_share", "flops": "flops_share"}.get(sort, "share")
-    return Table(_columns(rows, shares), rows.to_dict("records"), [total])
+        rows.sort(key=lambda row: -row[sort])
+    whole = {"name": "whole step", "count": "", "bytes": cost.bytes, "flops": cost.flops, "seconds": cost.seconds}
+    shown = {"bytes": "bytes_share", "flops": "flops_share"}.get(sort, "share")
+    return Table(_columns(rows, shown), rows, [{**whole, "bound": str(cost.bound)}])
 
 
-def _columns(rows: pd.DataFrame, shown: str) -> list[Column]:
-    byte_unit, byte_scale = _unit(rows["bytes"].max(), format.BYTES)
-    flop_unit, flop_scale = _unit(rows["flops"].max(), format.FLOP)
-    time_unit, time_scale = _unit(rows["seconds"].max(), format.SECONDS)
+def _columns(rows: list[dict[str, Any]], shown: str) -> list[Column]:
+    byte_unit, byte_scale = _unit(max(row["bytes"] for row in rows), format.BYTES)
+    flop_unit, flop_scale = _unit(max(row["flops"] for row in rows), format.FLOP)
+    time_unit, time_scale = _unit(max(row["seconds"] for row in rows), format.SECONDS)
     return [
         Column("operation", lambda row: row["name"]),
         Column("times", lambda row: Ink(row["count"], "muted"), wide_only=True),

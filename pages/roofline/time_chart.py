@@ -161,12 +161,10 @@ def _crossing(curve: str) -> Spec:
         what += "+(width<480?'':', decode')"
     else:
         what += f"+({chart.first('marks', 'caches', 0)}&&width>=480?', prefill':'')"
-    row, corner = (
-        (12, 0) if curve == "step" else (30, 270)
-    )  # px of the corner's own text that the upper row must not reach
+    row = 12 if curve == "step" else 72  # px over the axis: over the texts of the corner
     x, y = _axes(field="cs")
     wide = text_width(what)
-    right = f"datum.cx+8+{wide}<width-({PHONE}?0:{corner})"
+    right = f"datum.cx+8+{wide}<width"
     return {
         "data": {"name": "curve"},
         "transform": [*_only_crossing(curve), {"filter": "datum.crosses&&datum.ct>1&&datum.cx<width"}],
@@ -193,7 +191,7 @@ def _crossing(curve: str) -> Spec:
 def _names() -> Spec:
     """Names of the two lines, below them: left of the crossing where there is room, else right of it."""
     memory = (
-        f"({PHONE}?'weights, ':({chart.first('marks', 'varies', 0)}?'memory, from ':'weights out of memory, '))"
+        f"({PHONE}?'weights, ':(datum.varies?'out of memory, from ':'weights out of memory, '))"
         f"+{format.vega(format.SECONDS, 'datum.memory')}"
     )
     arithmetic = f"({PHONE}?'':'arithmetic, ')+{format.vega(format.SECONDS, 'datum.arithmetic', 2)}+' a token'"
@@ -203,11 +201,13 @@ def _names() -> Spec:
         "data": {"name": "curve"},
         "transform": [
             *_only_crossing("step"),
+            # experts that further tokens reach, or a long prompt's own cache: then not the flat line but its end is named
+            *calculate(varies="datum.crosses&&datum.cs>1.3*datum.memory"),
             *calculate(mw=text_width(memory), aw=text_width(arithmetic)),
             *calculate(
-                my=py("datum.memory"),
-                memory_left=f"datum.mw<datum.cx-{room}-16",
-                memory_x=f"min(datum.cx*.5,datum.cx-{room}-datum.mw/2)",
+                my=f"datum.varies?datum.cy:{py('datum.memory')}",
+                memory_left=f"datum.mw<datum.cx-{room}-16&&!(datum.varies&&datum.cx+16+datum.mw<width)",
+                memory_x=f"min(datum.varies?width:datum.cx*.5,datum.cx-{room}-datum.mw/2)",
                 arithmetic_left="datum.cx*.3+datum.aw<datum.cx-8",
                 arithmetic_x="datum.cx*.3",
             ),
@@ -291,7 +291,7 @@ def _marks() -> Spec:
             label(prefill, "prefill text", at("datum.plx", "datum.pbottom-4"),
                   align="datum.pstart?'left':'right'", weight=600),
             label(lines, "decode text", at("datum.dlx", "datum.dbottom-datum.dh+datum.line-4"),
-                  align="datum.dstart?'left':'right'", weight=600),
+                  align="datum.dleft?'left':'right'", weight=600),
         ],
     }  # fmt: skip
 
@@ -347,20 +347,15 @@ def _label_places() -> list[Spec]:
         *calculate(
             **{f"{n}e_near": f"isValid(datum.{n}e)&&{py(f'datum.{n}e')}>datum.{n}y-datum.line-24" for n in ("d", "p")}
         ),
-        *calculate(dfree=f"max({raised.format('d')},datum.dh+2)", pown=raised.format("p")),
-        # under the name of the memory-bound region there may be no room: then below its curve, which rises away from it
         *calculate(
-            dlow=f"datum.dfree-datum.dh<50&&(datum.dleft?datum.dx:datum.dx-datum.dw)<({PHONE}?100:300)&&datum.caches",
-        ),
-        *calculate(
-            dstart="datum.dlow||datum.dleft",
-            dlx="datum.dlow?datum.dx+11:datum.dleft?max(datum.dx-6,2):datum.dx+6",
+            dlx="datum.dleft?max(datum.dx-6,2):datum.dx+6",
             plx="datum.pleft?max(datum.px-6,2):datum.px+6",
-            dbottom="datum.dlow?datum.dy+datum.dh+8:datum.dfree",
+            dbottom=f"max({raised.format('d')},datum.dh+2)",
+            pown=raised.format("p"),
         ),
         *calculate(
-            d0="datum.dstart?datum.dlx:datum.dlx-datum.dw",
-            d1="datum.dstart?datum.dlx+datum.dw:datum.dlx",
+            d0="datum.dleft?datum.dlx:datum.dlx-datum.dw",
+            d1="datum.dleft?datum.dlx+datum.dw:datum.dlx",
             p0="datum.pleft?datum.plx:datum.plx-datum.pw",
             p1="datum.pleft?datum.plx+datum.pw:datum.plx",
             dtop="datum.dbottom-datum.dh",

@@ -39,18 +39,19 @@ def _times(r: Roofline) -> tuple[float, float]:
     Room is kept, wherever a hand may drag the lines: at the top left over the flat line and the decode curve, and at
     the bottom right under the flat line, for the names of the regions and for labels.
     """
-    ends = r.price_base(cm.Step.prefill(np.array([1.0, last_token(r)])))
-    flat, (first, last) = math.log10(float(np.max(ends.memory_seconds))), np.log10(ends.compute_seconds)
-    over = [(flat + DRAGGED, 0.38 if r.estimates else 0.3)]
+    few = r.price_base(cm.Step.prefill(np.array([1.0, 512.0, last_token(r)])))  # 512: experts are reached by then
+    lowest, plateau, _ = np.log10(few.memory_seconds)
+    first, _, last = np.log10(few.compute_seconds)
+    over = [(plateau + DRAGGED, 0.38 if r.estimates else 0.3)]
     if r.counts_caches:
         busiest = r.price_base(cm.Step.decode(512, r.context)).seconds
-        over.append((math.log10(busiest), 0.29))
+        over.append((math.log10(busiest) + DRAGGED, 0.3))
     bottom, top = float(first) - 0.4, float(last) + 0.8
     for _ in range(30):  # each share of the height moves the other end; the shares sum to less than one
         height = top - bottom
         top = max(top, *(level + share * height for level, share in over))
-        bottom = min(bottom, flat - DRAGGED - 0.33 * height)
-    return 10.0**bottom, 10.0**top
+        bottom = min(bottom, lowest - DRAGGED - 0.33 * height)
+    return float(10.0**bottom), float(10.0**top)
 
 
 def curves(r: Roofline) -> pd.DataFrame:
@@ -63,14 +64,15 @@ def curves(r: Roofline) -> pd.DataFrame:
     steps = {"step": cm.Step.prefill(tokens)}
     if r.counts_caches:
         steps["decode"] = cm.Step.decode(tokens, r.context)
-    bandwidth = r.base.hardware.bandwidth
-    frames = [_amounts(r.price_base(step)).assign(curve=name, t=tokens) for name, step in steps.items()]
-    return pd.concat(frames, ignore_index=True).assign(bandwidth=bandwidth)
+    amounts = [_amounts(r.price_base(step)) for step in steps.values()]
+    columns: dict[str, Any] = {name: np.concatenate([a[name] for a in amounts]) for name in amounts[0]}
+    columns |= {"curve": np.repeat(list(steps), len(tokens)), "t": np.tile(tokens, len(steps))}
+    return pd.DataFrame({**columns, "bandwidth": r.base.hardware.bandwidth})
 
 
-def _amounts(cost: cm.Cost) -> pd.DataFrame:
+def _amounts(cost: cm.Cost) -> dict[str, Any]:
     """FLOPs, bytes, and the peak at which the arithmetic runs (of all its formats together)."""
-    return pd.DataFrame({"flops": cost.flops, "bytes": cost.bytes, "peak": cost.flops / cost.compute_seconds})
+    return {"flops": cost.flops, "bytes": cost.bytes, "peak": cost.flops / cost.compute_seconds}
 
 
 def marks(r: Roofline) -> pd.DataFrame:
@@ -93,8 +95,8 @@ def marks(r: Roofline) -> pd.DataFrame:
 
 def _priced(r: Roofline, tokens: dict[str, float], steps: cm.Step) -> dict[str, float]:
     """Columns ``<name>_t``, ``<name>_flops`` ... of each named step of a sweep."""
-    table = _amounts(r.price_base(steps)).assign(t=list(tokens.values()))
-    return {f"{name}_{what}": float(table[what].iloc[i]) for i, name in enumerate(tokens) for what in table.columns}
+    columns = _amounts(r.price_base(steps)) | {"t": list(tokens.values())}
+    return {f"{name}_{what}": float(column[i]) for i, name in enumerate(tokens) for what, column in columns.items()}
 
 
 def _answered(r: Roofline) -> dict[str, Any]:

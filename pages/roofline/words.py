@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
-from pages.roofline.numbers import Roofline
+from pages.roofline.numbers import Roofline, operations
 
 _CLOSE = 1e-3
 
@@ -126,10 +126,10 @@ def below_table(r: Roofline, step: str) -> str:
         "prefill": f"A prefill of {format.count(r.prompt)} tokens",
         "mixed": f"{format.count(r.chunk)} tokens of the prompt beside {format.count(r.batch)} decoding",
     }[step]
-    own = r.cost_of(step).operations["seconds"].sum()
-    whole = r.cost_of(step).seconds
     if r.estimates:
         return f"{what}, by the source that speaks: the step is the sum of its operations."
+    own = sum(row["seconds"] for row in operations(r.cost_of(step)))
+    whole = r.cost_of(step).seconds
     sums = "Each operation's own floor"
     if gives(own, whole):
         return f"{what}. {sums}; together they are the step's."

@@ -130,12 +130,12 @@ def test_a_decode_step_over_long_caches_never_crosses_and_says_so() -> None:
 
 def test_points_lie_on_the_roof_and_every_peak_has_its_line() -> None:
     r = Roofline(Scenario(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Precision()), 64, 500, 2048, "attention")
-    found = points(r)
+    found = pd.DataFrame(points(r))
     assert set(found["kind"]) == {"decode", "prefill", "step"}
     reached = found["flops"] / cm.step_seconds(found["flops"], found["bytes"], found["peak"], found["bandwidth"])
     roof = np.minimum(found["peak"], found["flops"] / found["bytes"] * found["bandwidth"])
     assert reached.tolist() == pytest.approx(roof.tolist())
-    named = {unit for formats in roofs(r)["formats"] for unit in formats.split(", ")}
+    named = {unit for row in roofs(r) for unit in row["formats"].split(", ")}
     assert named == set(r.scenario.hardware.peak)
     decode = r.decode.operations.query("name == 'scores'").iloc[0]
     mine = found.query("kind == 'decode' and name == 'scores'").iloc[0]
