@@ -306,9 +306,10 @@ def judge(rows: Iterable[Measured]) -> pd.DataFrame:
 
     Returns
     -------
-    A row a step, in order, with its line, model and hardware (names), phase, new, cached, batch, context, note;
-    measured, floor, estimate, low and high in seconds; floor_error and estimate_error as signed fractions of what was
-    measured; and beats_floor: faster than anything can be, so that the measurement or its line must be wrong.
+    A row a step, in order, with its line, model and hardware (names), weights (their format, "" as stored), phase,
+    new, cached, batch, context, note; measured, floor, estimate, low and high in seconds; floor_error and
+    estimate_error as signed fractions of what was measured; and beats_floor: faster than anything can be, so that the
+    measurement or its line must be wrong.
 
     Raises
     ------
@@ -328,7 +329,7 @@ _ROUNDING = 1e-9
 def _judged(group: Sequence[Measured]) -> pd.DataFrame:
     one = group[0]
     table = pd.DataFrame({name: [getattr(row, name) for row in group] for name in _SHOWN})
-    table["model"], table["hardware"] = one.model.name, one.hardware.name
+    table["model"], table["hardware"], table["weights"] = one.model.name, one.hardware.name, one.precision.weights or ""
     table["measured"] = [row.seconds for row in group]
     floor, estimate = _priced(group, "datasheet", None), _priced(group, "calibrated", one.host)
     table = table.assign(floor=floor.seconds, estimate=estimate.seconds, low=estimate.low, high=estimate.high)

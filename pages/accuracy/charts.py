@@ -118,9 +118,10 @@ def _dots() -> Spec:
 def _beyond() -> Spec:
     """Where nine in ten reach further than the picture does."""
     text = f"'to '+{_percent('datum.p90')}"
+    where = at(f"{_RIGHT}-6", f"datum.y+({PHONE}?13:-8)")
     return {
         "data": {"name": "lines"},
-        **label(text, "ink", {**at(f"{_RIGHT}-6"), **_y(-8)}, align="'right'", size="(type-1)", show="datum.p90>1"),
+        **label(text, "ink", where, align="'right'", size="(type-1)", show="datum.p90>1"),
     }
 
 
@@ -191,6 +192,7 @@ def own_spec(ticks: tuple[float, ...]) -> Spec:
             "data": {"name": "frame"},
             "layer": [
                 label("'predicted slower'", "muted", at("10", "20")),
+                label("'● estimate, ○ floor'", "ink", at("10", "42")),
                 label("'predicted faster'", "muted", at("width-10", str(OWN_HEIGHT - 14)), align="'right'"),
             ],
         },

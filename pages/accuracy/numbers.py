@@ -83,8 +83,9 @@ class Errors:
         elif self.rows_are != "operation":
             table = table[table.regime.isin(["decode", "prefill"])]
         key, order = _KEYS[self.rows_are]
-        rank = table[key].map(order).astype(float) + table.regime.map(_REGIMES.index) / len(_REGIMES)
-        names = [_name(key, value) for value in table[key]]
+        pairs = list(zip(table[key], table.regime, strict=True))
+        rank = [(order(value), _REGIMES.index(regime)) for value, regime in pairs]
+        names = [_name(key, value) for value, _ in pairs]
         return table.assign(name=names, rank=rank).sort_values("rank", kind="stable", ignore_index=True)
 
     @cached_property

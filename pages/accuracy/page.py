@@ -11,6 +11,7 @@ from pages.parts import chart, components, controls, state
 scenario = controls.scenario()
 if scenario.source == "datasheet":
     scenario = replace(scenario, rates="calibrated", source="calibrated")
+sizes = state.value("batch"), state.value("context"), state.value("prompt")
 errors = Errors(state.value("error_rows"), state.value("error_gpu"), state.value("error_operation"))
 
 components.top(scenario, *words.headline(), context=words.CONTEXT)
@@ -42,7 +43,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     controls.slider("context", "Context of each, tokens")
     controls.slider("prompt", "Prompt, tokens")
 try:
-    steps = words.estimates(scenario, state.value("batch"), state.value("context"), state.value("prompt"))
+    steps = words.estimates(scenario, *sizes)
 except ValueError as error:
     steps = []
     components.complaint(f"There is no estimate for {scenario.label}: {error}.")

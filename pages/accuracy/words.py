@@ -73,9 +73,10 @@ def below_picture(errors: Errors) -> str:
     """How to read the picture."""
     unseen = " These are GPUs left out of the fit, one after the other." if errors.gpu == accuracy.UNSEEN else ""
     return (
-        "Median error, as a share of what was measured. Filled: the estimate, by cross-validation over shapes; hollow: "
-        "the datasheet's floor, a bound and no prediction. The thin line reaches as far as nine in ten estimates are "
-        "off. Circles are decode-like (at most 256 rows), diamonds prefill-like. Whole steps were fitted to nothing: "
+        "Median error, as a share of what was measured; a mark is the mean over its small ones. Filled: the estimate, "
+        "by cross-validation over shapes; hollow: the datasheet's floor, a bound and no prediction. The thin line "
+        "reaches as far as nine in ten estimates are off. Circles are decode-like (at most 256 rows), diamonds "
+        "prefill-like. Whole steps were fitted to nothing: "
         f"they are what the kernels add up to.{unseen}"
     )
 
@@ -343,8 +344,10 @@ def step_name(row: object) -> str:
         "prefill": "prefill of {new:,}",
         "mixed": "{new:,} beside {batch:,} at {context:,}",
     }
-    values = {name: getattr(row, name) for name in ("phase", "new", "batch", "context", "model", "hardware")}
-    return f"{values['model']} on {values['hardware']}, {sizes[values['phase']].format(**values)}"
+    names = ("phase", "new", "batch", "context", "model", "hardware", "weights")
+    values = {name: getattr(row, name) for name in names}
+    stored = f" {values['weights']}" if values["weights"] else ""
+    return f"{values['model']}{stored} on {values['hardware']}, {sizes[values['phase']].format(**values)}"
 
 
 def questions() -> list[Question]:
