@@ -20,23 +20,24 @@ Floats = NDArray[np.float64]
 Spec = int | tuple[int, int] | Lengths
 
 _MOST_REQUESTS = 10_000_000
+_HIGHEST_RATE = 1e9  # requests a second; far above any
 
 
 def poisson(*, rate: float, count: int, seed: int = 0, **sizes: Any) -> pd.DataFrame:
     """Requests that come independently of each other, ``rate`` a second.
 
-    All processes take ``count``, ``seed`` (the same seed, the same table), and the sizes: ``prompt`` and ``output``, each a
-    number of tokens, a range (low, high) or a distribution of ``serving.lengths``; or ``like``, a trace whose rows are
-    drawn, prompt and output together. They return a table with id, arrival_s, prompt_tokens and output_tokens.
+    All processes take ``count``, ``seed`` (the same seed, the same table), and the sizes: ``prompt`` and ``output``,
+    each a number of tokens, a range (low, high) or a distribution of ``serving.lengths``; or ``like``, a trace whose
+    rows are drawn, prompt and output together. They return a table with id, arrival_s, prompt_tokens, output_tokens.
 
     Raises
     ------
     ConfigError: for a rate, a count or a length that cannot be.
 
     >>> poisson(rate=2.0, count=3, prompt=100, output=(10, 20), seed=1).round(3)[["arrival_s", "output_tokens"]].values
-    array([[ 0.537, 20.   ],
-           [ 0.691, 14.   ],
-           [ 3.396, 11.   ]])
+    array([[ 1.371, 11.   ],
+           [ 1.39 , 16.   ],
+           [ 1.682, 18.   ]])
     """
     return generate("poisson", count=count, seed=seed, rate=rate, **sizes)
 
@@ -44,8 +45,8 @@ def poisson(*, rate: float, count: int, seed: int = 0, **sizes: Any) -> pd.DataF
 def gamma(*, rate: float, burstiness: float, count: int, seed: int = 0, **sizes: Any) -> pd.DataFrame:
     """Requests with gamma-distributed gaps, ``rate`` a second on average.
 
-    ``burstiness`` is the shape, as in vLLM's benchmark: 1 is Poisson, less comes in bursts, more is more even. The gaps'
-    coefficient of variation is ``burstiness ** -0.5`` (a variation of 13, as in Azure's code trace, is 0.0059).
+    ``burstiness`` is the shape, as in vLLM's benchmark: 1 is Poisson, less comes in bursts, more is more even. The
+    gaps' coefficient of variation is ``burstiness ** -0.5`` (a variation of 13, as in Azure's code trace, is 0.0059).
     """
     return generate("gamma", count=count, seed=seed, rate=rate, burstiness=burstiness, **sizes)
 
@@ -129,7 +130,7 @@ PROCESSES: Mapping[str, Callable[..., Floats]] = {
 
 
 def _rate(rate: object) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1e9:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= _HIGHEST_RATE:
         raise ConfigError("rate", rate, "requests a second above 0")
     return float(rate)
 

@@ -21,7 +21,8 @@ def chrome_trace(run: Run) -> dict[str, Any]:
     >>> from costmodel import serving
     >>> requests = serving.at_once(count=1, prompt=4, output=2)
     >>> run = serving.simulate(requests, serving.policy("vllm_v1"), step_seconds=1.0)
-    >>> [event["name"] for event in serving.chrome_trace(run)["traceEvents"] if event["ph"] == "X" and event["pid"] == 1]
+    >>> events = serving.chrome_trace(run)["traceEvents"]
+    >>> [event["name"] for event in events if event["ph"] == "X" and event["pid"] == 1]
     ['prefill', 'decode']
     """
     events = [*_names(run), *_requests(run), *_steps(run)]
@@ -37,13 +38,15 @@ def _names(run: Run) -> Iterator[dict[str, Any]]:
 
 def _requests(run: Run) -> Iterator[dict[str, Any]]:
     threads = {name: thread for thread, name in enumerate(run.work.names)}
-    for row in run.timeline.itertuples(index=False):
+    rows: Iterator[Any] = run.timeline.itertuples(index=False)
+    for row in rows:
         span = {"ts": row.start_s * _MICROSECONDS, "dur": (row.end_s - row.start_s) * _MICROSECONDS}
         yield {"ph": "X", "pid": _REQUESTS, "tid": threads[row.id], "name": row.phase, "cat": "request", **span}
 
 
 def _steps(run: Run) -> Iterator[dict[str, Any]]:
-    for row in run.steps.itertuples(index=False):
+    rows: Iterator[Any] = run.steps.itertuples(index=False)
+    for row in rows:
         start, figures = row.start_s * _MICROSECONDS, row._asdict()
         args = {name: int(figures[name]) for name in ("steps", "prefill_tokens", "decode_tokens", "sequences")}
         span = {"ts": start, "dur": row.seconds * _MICROSECONDS}

@@ -1,15 +1,15 @@
 """Steps priced with fitted rates: a sum over operations, each with its own overhead and its own achieved rates.
 
 What depends on the tokens of a step alone (every matrix, the experts, elementwise passes, all-reduces) is looked up in
-tables that ``costmodel.price`` fills; what depends on the caches is asked of the cost model's own functions, one call for a
-whole row of decode steps.
+tables that ``costmodel.price`` fills; what depends on the caches is asked of the cost model's own functions, one call
+for a whole row of decode steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _WITH_CACHES = ("attention", "latent")  # kinds of operations that depend on mor
 _LONGEST_STRETCH = 4096  # steps priced in one call
 
 
-def priced_steps(  # noqa: PLR0917  # the order is that of ``costmodel.price``
+def priced_steps(  # the order is that of ``costmodel.price``
     model: Model,
     hw: Hardware,
     precision: Precision | None = None,
@@ -50,7 +50,7 @@ def priced_steps(  # noqa: PLR0917  # the order is that of ``costmodel.price``
 class EstimatedSteps(FloorSteps):
     """Steps priced with fitted rates; the two sides of the floor count activations too."""
 
-    def __init__(  # noqa: PLR0917  # as ``priced_steps``
+    def __init__(  # as ``priced_steps``
         self,
         model: Model,
         hw: Hardware,
@@ -63,10 +63,14 @@ class EstimatedSteps(FloorSteps):
         the_plan = plan(model, formats, tensor_parallel, "everything")
         super().__init__(*sides(the_plan, hw), f"{rates.kind} rates of {hw.name} for {model.name}")
         ask = _Questions(model, hw, precision, rates, tensor_parallel, the_plan.operations)
-        self._of_tokens, self._of_logits, self._of_sequences = _Table(ask.tokens), _Table(ask.logits), _Table(ask.sequences)
+        self._of_tokens, self._of_logits, self._of_sequences = (
+            _Table(ask.tokens),
+            _Table(ask.logits),
+            _Table(ask.sequences),
+        )
         self._of_host = _Table(lambda sequences: np.asarray(rates.host(host, sequences)) + np.zeros(len(sequences)))
         self._operations = [op for op in the_plan.operations if op.kind in _WITH_CACHES]
-        self._seconds_of = lambda op, sums: _TIMES[op.kind](_Context(op, formats, rates, sums, {}, _NONE, _NONE))
+        self._formats, self._rates = formats, rates
 
     def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
         """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
@@ -81,9 +85,7 @@ class EstimatedSteps(FloorSteps):
         seconds = self._without_caches(tokens, batch + sum(piece[2] for piece in prompts), sequences)
         return seconds + float(self._of_caches(sums)[0]), memory, compute
 
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
+    def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
         """Price up to ``steps`` decode steps in a row, each by itself, in one call."""
         index = np.arange(min(steps, _LONGEST_STRETCH), dtype=np.float64)
         sums = _Sums()
@@ -97,12 +99,17 @@ class EstimatedSteps(FloorSteps):
 
     def _without_caches(self, tokens: int, logits: int, sequences: int) -> float:
         """Seconds of what does not depend on the caches, and of the host."""
-        return self._of_tokens[tokens] + self._of_logits[logits] + self._of_sequences[sequences] + self._of_host[sequences]
+        return (
+            self._of_tokens[tokens] + self._of_logits[logits] + self._of_sequences[sequences] + self._of_host[sequences]
+        )
 
     def _of_caches(self, sums: _Sums) -> NDArray[np.float64]:
         """Seconds of attention, an entry a step."""
-        present = [op for op in self._operations if op.phase is None or sums.sequences[op.phase]]
-        total: NDArray[np.float64] = sum((self._seconds_of(op, sums) for op in present), start=np.zeros(1))
+        total = np.zeros(1)
+        for op in self._operations:
+            if op.phase is None or sums.sequences[op.phase]:
+                asked = _Context(op, self._formats, self._rates, cast("Step", sums), {}, _NONE, _NONE)
+                total = total + _TIMES[op.kind](asked)
         return total
 
 
@@ -186,24 +193,30 @@ class _Questions:
     def tokens(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Everything but the LM head, for one sequence of so many tokens."""
         chosen = [i for i, op in enumerate(self.operations) if op.kind not in _WITH_CACHES and not _is_head(op)]
-        return self._seconds(Step.prefill(counts))[:, chosen].sum(axis=1)
+        return _added(self._seconds(Step.prefill(counts)), chosen)
 
     def logits(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The LM head, for so many positions."""
         head = [i for i, op in enumerate(self.operations) if _is_head(op)]
-        return self._seconds(Step.decode(counts, context=1))[:, head].sum(axis=1)
+        return _added(self._seconds(Step.decode(counts, context=1)), head)
 
     def sequences(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """What more than one sequence adds: states of recurrent layers."""
         states = [i for i, op in enumerate(self.operations) if op.kind == "recurrent"]
-        many = self._seconds(Step.prefill(1, batch=counts))[:, states].sum(axis=1)
-        return many - self._seconds(Step.prefill(counts))[:, states].sum(axis=1)
+        together = _added(self._seconds(Step.prefill(1, batch=counts)), states)
+        return together - _added(self._seconds(Step.prefill(counts)), states)
 
     def _seconds(self, sweep: Step) -> NDArray[np.float64]:
         """Seconds of each operation, (points, operations)."""
         cost = price(self.model, self.hw, sweep, self.precision, self.rates, tensor_parallel=self.tensor_parallel)
         seconds = cost.operations["seconds"].to_numpy(dtype=np.float64)
         return seconds.reshape(-1, len(self.operations))
+
+
+def _added(seconds: NDArray[np.float64], operations: Sequence[int]) -> NDArray[np.float64]:
+    """Add up the chosen operations of each point."""
+    total: NDArray[np.float64] = seconds[:, list(operations)].sum(axis=1)
+    return total
 
 
 def _is_head(op: Operation) -> bool:

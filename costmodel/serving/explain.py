@@ -13,7 +13,7 @@ from costmodel.serving.clock import StepClock
 from costmodel.serving.policies.base import Piece, Scheduled, Scheduler, Stop
 from costmodel.serving.prefix import MappedPool
 from costmodel.serving.pricing import StepPrice, bound_of
-from costmodel.serving.request import Request
+from costmodel.serving.request import UNLIMITED, Request
 from costmodel.serving.steps import Observer, StepEngine
 from costmodel.step import Step
 
@@ -29,8 +29,8 @@ class Member:
     id: its name. phase: "prefill", "decode", "waiting" or "preempted".
     tokens: tokens that it has in this step, 0 when it is not in it.
     computed, known: tokens with keys and values before the step, and tokens whose values are known.
-    reason: why it is not in the step: "budget", "seqs", "blocks", "policy", or "head of line" (one before it in the line
-        waits, and nobody passes it); "" when it is in.
+    reason: why it is not in the step: "budget", "seqs", "blocks", "policy", or "head of line" (one before it in the
+        line waits, and nobody passes it); "" when it is in.
     why: the same as a sentence.
     blocks: numbers of the KV blocks that it holds during the step.
     """
@@ -55,8 +55,8 @@ class StepView:
     tokens, prefill_tokens, decode_tokens: what goes through. budget: tokens that could, None without such a limit.
     running: admitted requests in the scheduler's order. waiting: the line. preempted: ids that lost their blocks.
     free_blocks, num_blocks: after allocation, and in all.
-    prompts, caches: what the step pays for: (new, cached, logits) of each sequence that reads, and the cached tokens of each
-        that decodes (for a padded batch: as it is padded).
+    prompts, caches: what the step pays for: (new, cached, logits) of each sequence that reads, and the cached tokens
+        of each that decodes (for a padded batch: as it is padded).
     """
 
     step: int
@@ -156,7 +156,7 @@ def _view(step: int, engine: StepEngine, start: float, price: StepPrice) -> Step
         tokens=tokens,
         prefill_tokens=tokens - decodes,
         decode_tokens=decodes,
-        budget=scheduler.budget,
+        budget=None if scheduler.budget == UNLIMITED else scheduler.budget,
         running=tuple(_running(request, scheduler, scheduled, tables) for request in scheduler.running),
         waiting=tuple(_waiting(i, request, scheduler.stopped) for i, request in enumerate(scheduler.waiting)),
         preempted=tuple(request.name for request in scheduler.preempted),

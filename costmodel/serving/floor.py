@@ -22,7 +22,7 @@ from costmodel.precision import Precision, settle
 from costmodel.serving.clock import PricedClock
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.pricing import FULL, StepPrice, Stretch, View, lines
-from costmodel.step import cached_reads, visible_pairs
+from costmodel.step import visible_pairs
 
 
 def reader(view: View) -> Callable[[int], int]:
@@ -108,26 +108,32 @@ class Form:
         return views <= {FULL} and not self.latent and not self.experts
 
     def take_plain(self, name: str, coefficient: float) -> None:
+        """Take in a coefficient of a number that every step has."""
         setattr(self, name, getattr(self, name) + coefficient)
 
     def take_tokens_of(self, coefficient: float, phase: str) -> None:
+        """Take in a coefficient of the new tokens of a phase; a sequence that decodes has one."""
         self.take_plain("batch" if phase == "decode" else "prefill_tokens", coefficient)
 
     def take_pairs(self, coefficient: float, window: int | None, chunk: int | None, phase: str) -> None:
+        """Take in a coefficient of query-key pairs; a token that decodes has one more than it reads."""
         if phase == "decode":
             self.batch += coefficient
         _increase(self.decode_reads if phase == "decode" else self.pairs, (window, chunk), coefficient)
 
     def take_reads(self, coefficient: float, window: int | None, chunk: int | None, phase: str) -> None:
+        """Take in a coefficient of cached tokens read."""
         _increase(self.decode_reads if phase == "decode" else self.reads, (window, chunk), coefficient)
 
     def take_latent(self, coefficient: float, mixer: LatentAttention, phase: str) -> None:
+        """Take in a coefficient of latent attention's arithmetic; what decodes is absorbed, so pairs are enough."""
         if phase == "decode":
             self.take_pairs(coefficient * _absorbed_flops(mixer), *FULL, phase)
         else:
             _increase(self.latent, mixer, coefficient)
 
     def take_experts(self, coefficient: float, experts: int, top_k: int) -> None:
+        """Take in a coefficient of the distinct experts that are hit."""
         _increase(self.experts, (experts, top_k), coefficient)
 
 
@@ -212,7 +218,7 @@ class FloorSteps:
     """
 
     priced = True
-    step_seconds = None
+    step_seconds: float | None = None
 
     def __init__(self, memory: Form, compute: Form, words: str) -> None:
         self.words = words
@@ -244,11 +250,9 @@ class FloorSteps:
         for amount, (memory_each, compute_each) in zip(reads, self._decode, strict=True):
             memory += amount * memory_each
             compute += amount * compute_each
-        return (memory if memory >= compute else compute), memory, compute
+        return max(memory, compute), memory, compute
 
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
+    def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
         """Price up to ``steps`` decode steps in a row: both sides grow by equal amounts."""
         memory, compute = self._of_batch(batch)
         more_memory = more_compute = 0.0
@@ -273,10 +277,11 @@ class FloorSteps:
         memory = compute = 0.0
         for new, cached, needs in prompts:
             logits += needs
-            # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last chunk.
+            # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last
+            # chunk.
             if new == 1 and cached:
                 singles += 1
-                terms, amounts = self._decode, [read(cached) for read in self._readers]
+                terms, amounts = self._decode, [float(read(cached)) for read in self._readers]
             else:
                 tokens += new
                 terms, amounts = self._prompt, [amount(new, cached) for amount in self._prompt_amounts]
@@ -288,7 +293,7 @@ class FloorSteps:
 
 
 class PlainFloorSteps(FloorSteps):
-    """The same for models whose every layer attends to everything and applies all its weights: most steps, most models."""
+    """The same, faster, for models whose every layer attends to everything and applies all its weights."""
 
     def __init__(self, memory: Form, compute: Form, words: str) -> None:
         super().__init__(memory, compute, words)
@@ -296,15 +301,18 @@ class PlainFloorSteps(FloorSteps):
         self._pair_each = memory.pairs.get(FULL, 0.0), compute.pairs.get(FULL, 0.0)
         self._read_each = memory.reads.get(FULL, 0.0), compute.reads.get(FULL, 0.0)
 
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
+    def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
         """Price up to ``steps`` decode steps in a row."""
         memory, compute = self._batches.get(batch) or self._of_batch(batch)
         memory_each, compute_each = self._decode_each
         amount, more = reads[0], growth[0]
         return lines(
-            memory + amount * memory_each, more * memory_each, compute + amount * compute_each, more * compute_each, steps, gap
+            memory + amount * memory_each,
+            more * memory_each,
+            compute + amount * compute_each,
+            more * compute_each,
+            steps,
+            gap,
         )
 
     def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:

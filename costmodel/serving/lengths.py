@@ -115,7 +115,7 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Rows:
-    """Prompts and outputs of a trace, drawn row by row with replacement, so that what belongs together stays together."""
+    """Prompts and outputs of a trace, drawn row by row with replacement: what belongs together stays together."""
 
     prompt: tuple[int, ...]
     output: tuple[int, ...]
@@ -148,18 +148,20 @@ def lengths(spec: int | tuple[int, int] | Lengths) -> Lengths:
 # Quantiles (0, 1/24, 2/24 ... 1) of the first 5,000 and 3,000 requests of the Azure LLM inference traces of 2023
 # (github.com/Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024). Prompts and outputs are hardly
 # tied there: their rank correlations are 0.05 and -0.05.
-AZURE_CONV_PROMPTS = Quantiles(
-    (2, 181, 206, 373, 387, 398, 407, 512, 965, 1000, 1018, 1032, 1046, 1061, 1079, 1094, 1114, 1139, 1164, 1219, 1315)
-    + (1820, 2698, 4083, 7930)
-)
-AZURE_CONV_OUTPUTS = Quantiles(
-    (10, 37, 50, 62, 74, 84, 91, 98, 107, 130, 152, 177, 217, 375, 386, 394, 396, 399, 405, 411, 418, 427, 441, 507, 1000)
-)
-AZURE_CODE_PROMPTS = Quantiles(
-    (6, 64, 132, 195, 304, 456, 622, 772, 894, 1016, 1111, 1260, 1404, 1635, 1803, 2076, 2276, 2437, 2689, 3053, 3577)
-    + (4227, 5481, 6966, 7437)
-)
-AZURE_CODE_OUTPUTS = Quantiles(
-    (6, 6, 6, 7, 8, 8, 9, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 19, 22, 26, 33, 46, 60, 103, 1899)
-)
-
+# fmt: off
+AZURE_CONV_PROMPTS = Quantiles((
+    2, 181, 206, 373, 387, 398, 407, 512, 965, 1000, 1018, 1032, 1046, 1061, 1079, 1094, 1114, 1139, 1164, 1219, 1315,
+    1820, 2698, 4083, 7930,
+))
+AZURE_CONV_OUTPUTS = Quantiles((
+    10, 37, 50, 62, 74, 84, 91, 98, 107, 130, 152, 177, 217, 375, 386, 394, 396, 399, 405, 411, 418, 427, 441, 507,
+    1000,
+))
+AZURE_CODE_PROMPTS = Quantiles((
+    6, 64, 132, 195, 304, 456, 622, 772, 894, 1016, 1111, 1260, 1404, 1635, 1803, 2076, 2276, 2437, 2689, 3053, 3577,
+    4227, 5481, 6966, 7437,
+))
+AZURE_CODE_OUTPUTS = Quantiles((
+    6, 6, 6, 7, 8, 8, 9, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 19, 22, 26, 33, 46, 60, 103, 1899,
+))
+# fmt: on

@@ -14,8 +14,8 @@ from costmodel.memory import memory
 from costmodel.model import Model
 from costmodel.precision import Precision, settle
 from costmodel.rates import Rates
-from costmodel.serving.estimate import priced_steps
 from costmodel.serving.disaggregated import DisaggregatedSimulation, Link, PrefillPool
+from costmodel.serving.estimate import priced_steps
 from costmodel.serving.policies.base import Limits, Policy, check_whole
 from costmodel.serving.pricing import EqualSteps, Pricer
 from costmodel.serving.request import UNLIMITED
@@ -37,10 +37,11 @@ class Options:
     model, hardware, precision, rates, host, tensor_parallel: what prices a step otherwise; see ``costmodel.price``.
     num_blocks, block_size: the KV pool. None: what ``costmodel.memory`` says fits into ``utilization`` of the memory
         (2**31 blocks without a model), in blocks of 16 tokens.
-    engine: "steps", the plain loop, or "jump", which gives the same run and does many steps at once. What the jump engine
-        does not serve is run by the plain loop, and ``summary["note"]`` says so.
-    users: so many users issue the requests in order, each the next one when its last has finished; only the first request
-        of each comes at its arrival. None: all come at their arrival (or the table's own users, see ``closed_loop``).
+    engine: "steps", the plain loop, or "jump", which gives the same run and does many steps at once. What the jump
+        engine does not serve is run by the plain loop, and ``summary["note"]`` says so.
+    users: so many users issue the requests in order, each the next one when its last has finished; only the first
+        request of each comes at its arrival. None: all come at their arrival (or the table's own users, see
+        ``closed_loop``).
     slo: limits (ttft_s, tpot_s, itl_s, latency_s) that a request has to keep to count as goodput.
     lag: steps that a finished request keeps its place and blocks; 1: asynchronous scheduling.
     oversize: what becomes of a request that could never be finished: "reject" (it is in the results with the reason),
@@ -167,7 +168,7 @@ def prepare(requests: object, policy: Policy, options: Options) -> Setup:
     return Setup(work=work, side=side, options=options, users=users, prefill=prefill, link=link)
 
 
-def _side(  # noqa: PLR0917  # each pool of the two names all six
+def _side(  # each pool of the two names all six
     work: Workload,
     policy: Policy,
     options: Options,

@@ -8,11 +8,12 @@ back of the free list (least recently used go first), the others to the front.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+
 from costmodel.serving.blocks import BlockPool, Hits
 from costmodel.serving.request import Request
 
 SAMPLED_TOKEN = 5
-"""What a sampled token is, where a prefix cache asks: the simulator writes no text, and the recorded schedules use 5."""
+"""What a sampled token is to a prefix cache: the simulator writes no text, and the recorded schedules use 5."""
 
 PREFIX_ID_TOKENS = 512
 """Tokens that one prefix id stands for (Mooncake's traces)."""
@@ -33,6 +34,7 @@ class MappedPool(BlockPool):
         self._untouched = 0  # the blocks from here on have never been used: the middle of the free list, never built
 
     def allocate(self, request: Request, tokens: int, hits: Hits = ()) -> None:
+        """Give the request blocks from the head of the free list."""
         wanted = max(-(-tokens // self.block_size) - request.held - len(hits), 0)
         table = self.tables.setdefault(request, [])
         table.extend(self._take() for _ in range(wanted))
@@ -40,6 +42,7 @@ class MappedPool(BlockPool):
         request.held = len(table)
 
     def release(self, request: Request) -> None:
+        """Take back all its blocks, the last one first."""
         for block in reversed(self.tables.pop(request, [])):
             self._drop(block)
         request.held = 0
@@ -90,6 +93,7 @@ class PrefixPool(MappedPool):
         return super().covers(request, tokens) and tokens % self.block_size != 0
 
     def allocate(self, request: Request, tokens: int, hits: Hits = ()) -> None:
+        """Give the request the cached blocks and new ones, and enter those that are full into the cache."""
         for block in hits:
             if block in self._idle:
                 del self._idle[block]
@@ -102,6 +106,7 @@ class PrefixPool(MappedPool):
         self._remember(request, tokens)
 
     def release(self, request: Request) -> None:
+        """Take back all its blocks; those that hold something known can still be found."""
         super().release(request)
         self._chains.pop(request, None)
         self._remembered.pop(request, None)

@@ -1,7 +1,7 @@
 """What engines ask of a price, and the simplest one: every step takes the same time.
 
-Engines see a ``Pricer`` and know nothing of models or accelerators (``floor.py`` and ``estimate.py`` do). A step reaches it
-as a few sums over its sequences, kept apart by *view*: what a layer's mask lets a token see.
+Engines see a ``Pricer`` and know nothing of models or accelerators (``floor.py`` and ``estimate.py`` do). A step
+reaches it as a few sums over its sequences, kept apart by *view*: what a layer's mask lets a token see.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ View = tuple[int | None, int | None]
 
 FULL: View = (None, None)
 
+_LONGEST_STEP = 1e9  # seconds; far above any
+
 
 StepPrice = tuple[float, float, float]
 """Seconds of a step, and the two sides of its floor: bytes over bandwidth and FLOPs over peaks."""
 
 Stretch = tuple[int, float, float, float, float, "NDArray[np.float64] | None"]
-"""Decode steps in a row: how many, seconds of the first and of all, both sides of the floor of all, and the seconds of each
-where these do not grow by equal amounts."""
+"""Decode steps in a row: how many, seconds of the first and of all, both sides of the floor of all, and the seconds of
+each where these do not grow by equal amounts."""
 
 
 class Pricer(Protocol):
@@ -57,10 +59,9 @@ class Pricer(Protocol):
         ``reads``: cached tokens that these read together, an entry a view.
         """
 
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
-    ) -> Stretch:
-        """Price up to ``steps`` decode steps in a row: ``batch`` sequences, whose ``reads`` grow by ``growth`` each step.
+    def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
+        """Price up to ``steps`` decode steps in a row: ``batch`` sequences, whose ``reads`` grow by ``growth`` each
+        step.
 
         There may be fewer: none starts ``gap`` seconds after the first or later, and one side binds in all of them.
         """
@@ -80,15 +81,20 @@ class EqualSteps:
     views: tuple[View, ...] = (FULL,)
 
     def __init__(self, step_seconds: object) -> None:
-        if isinstance(step_seconds, bool) or not isinstance(step_seconds, int | float) or not 0 < step_seconds < 1e9:
+        if (
+            isinstance(step_seconds, bool)
+            or not isinstance(step_seconds, int | float)
+            or not 0 < step_seconds <= _LONGEST_STEP
+        ):
             raise ConfigError("step_seconds", step_seconds, "a number of seconds above 0")
-        self.step_seconds = float(step_seconds)
+        self._each = float(step_seconds)
+        self.step_seconds: float | None = self._each
         self.words = f"every step takes {step_seconds:g} s"
-        self._price = (float(step_seconds), 0.0, 0.0)
+        self._price = (self._each, 0.0, 0.0)
 
     def clock(self) -> StepClock:
         """Return a clock that counts steps."""
-        return StepClock(self.step_seconds)
+        return StepClock(self._each)
 
     def price(self, prompts: Sequence[Piece], caches: Sequence[int]) -> StepPrice:  # noqa: ARG002  # the same for any
         """Return the one price."""
@@ -98,12 +104,16 @@ class EqualSteps:
         """Return the one price."""
         return self._price
 
-    def stretch(
-        self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float
+    def stretch(  # a price that is the same for every step needs to know nothing of any
+        self,
+        batch: int,  # noqa: ARG002
+        reads: Sequence[float],  # noqa: ARG002
+        growth: Sequence[float],  # noqa: ARG002
+        steps: int,
+        gap: float,  # noqa: ARG002
     ) -> Stretch:
         """Price steps by their number. A clock that counts steps knows better than ``gap`` when something comes."""
-        each = self.step_seconds
-        return steps, each, steps * each, 0.0, 0.0, None
+        return steps, self._each, steps * self._each, 0.0, 0.0, None
 
 
 def lines(memory: float, more_memory: float, compute: float, more_compute: float, steps: int, gap: float) -> Stretch:
@@ -125,7 +135,8 @@ def lines(memory: float, more_memory: float, compute: float, more_compute: float
 
 
 def steps_to_fill(gap: float, first: float, each: float) -> int:
-    """Return how many steps, of which each takes ``each`` longer than the one before, fill ``gap`` seconds (1 at least).
+    """Return how many steps, of which each takes ``each`` longer than the one before, fill ``gap`` seconds (1 at
+    least).
 
     >>> steps_to_fill(10.0, 2.0, 1.0), steps_to_fill(9.0, 2.0, 1.0), steps_to_fill(6.0, 2.0, 0.0)
     (4, 3, 3)
@@ -137,4 +148,4 @@ def steps_to_fill(gap: float, first: float, each: float) -> int:
         steps -= 1
     while steps * (linear + half * steps) < gap:
         steps += 1
-    return steps if steps > 1 else 1
+    return max(1, steps)

@@ -28,7 +28,8 @@ class Request:
 
     __slots__ = (
         "arrival", "arrived_with", "computed", "first_token", "found", "held", "index", "last_token", "name", "output",
-        "preemptions", "prefix_ids", "priority", "prompt", "reading", "sampled", "scheduled", "target", "token_ids", "worst_gap",
+        "preemptions", "prefix_ids", "priority", "prompt", "reading", "sampled", "scheduled", "target", "token_ids",
+        "worst_gap",
     )  # fmt: skip
 
     def __init__(

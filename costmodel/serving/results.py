@@ -56,7 +56,8 @@ class Segments:
     prefill_tokens, decode_tokens, padding_tokens, sequences: of each of its steps.
     running, waiting: requests during each. preempted: requests that lost their blocks.
     blocks_used: KV blocks held during its last step.
-    even_gaps: gaps between tokens that are as long as a step, in each step. pool: name of the pool, "" where one is all.
+    even_gaps: gaps between tokens that are as long as a step, in each step. pool: name of the pool, "" where one is
+        all.
     each: seconds of every step, where these do not change by equal amounts within a segment.
     """
 
@@ -187,7 +188,7 @@ class Run:
         prefix cache), outcome ("finished", "rejected", "unfinished", or "not arrived") and reason.
         """
         o, w = self.outcome, self.work
-        finish = np.where(self._finished, o.last_token, np.nan)
+        finish = np.where(self.finished, o.last_token, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             tpot = np.where(w.output > 1, (finish - o.first_token) / (w.output - 1), np.nan)
         return pd.DataFrame(
@@ -206,7 +207,7 @@ class Run:
                 "latency_s": finish - o.arrival,
                 "preemptions": o.preemptions,
                 "cached_tokens": o.found,
-                "outcome": self._outcomes,
+                "outcome": self.outcomes,
                 "reason": self._reasons,
             }
         )
@@ -251,15 +252,17 @@ class Run:
         return self._replay()
 
     @cached_property
-    def _finished(self) -> NDArray[np.bool_]:
+    def finished(self) -> NDArray[np.bool_]:
+        """Which requests have all their tokens."""
         return (self.outcome.sampled >= self.work.output) & ~np.isnan(self.outcome.last_token)
 
     @cached_property
-    def _outcomes(self) -> list[str]:
+    def outcomes(self) -> list[str]:
+        """What became of each request: "finished", "rejected", "unfinished" or "not arrived"."""
         rejected = np.array([bool(reason) for reason in self.work.refused], dtype=bool)
         arrived = ~np.isnan(self.outcome.arrival)
         names = np.select(
-            [rejected, self._finished, arrived], ["rejected", "finished", "unfinished"], default="not arrived"
+            [rejected, self.finished, arrived], ["rejected", "finished", "unfinished"], default="not arrived"
         )
         return [str(name) for name in names]
 
@@ -268,7 +271,7 @@ class Run:
         why = self.facts.livelock or ("the run was cancelled" if self.facts.cancelled else "")
         return [
             refused or note or (why if outcome == "unfinished" else "")
-            for refused, note, outcome in zip(self.work.refused, self.work.notes, self._outcomes, strict=True)
+            for refused, note, outcome in zip(self.work.refused, self.work.notes, self.outcomes, strict=True)
         ]
 
 
@@ -287,7 +290,7 @@ def _spans(
     for i, turns in changes.items():
         phase, since = "queued", float(arrival[i])
         for next_phase, moment in (*turns, ("", end)):
-            if next_phase == phase or phase == "finished":
+            if phase in (next_phase, "finished"):
                 continue
             if moment > since:
                 yield i, phase, since, moment

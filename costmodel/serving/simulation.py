@@ -121,11 +121,18 @@ class Simulation:
             arrival = nan if r.index in absent else r.arrival
             times[:, r.index] = (arrival, r.scheduled, r.first_token, r.last_token, r.worst_gap)
             whole[:, r.index] = (r.sampled, r.preemptions, r.found)
-        names = ("arrival", "scheduled", "first_token", "last_token", "worst_gap")
-        columns = dict(zip(names, times, strict=True)) | dict(
-            zip(("sampled", "preemptions", "found"), whole, strict=True)
+        came, scheduled, first_token, last_token, worst_gap = times
+        sampled, preemptions, found = whole
+        return Outcome(
+            arrival=came,
+            scheduled=scheduled,
+            first_token=first_token,
+            last_token=last_token,
+            worst_gap=worst_gap,
+            sampled=sampled,
+            preemptions=preemptions,
+            found=found,
         )
-        return Outcome(**columns)  # type: ignore[arg-type]  # names and arrays are paired above
 
     def phases(self) -> list[tuple[int, str, float]]:
         """Return what each request turned to, and when."""
@@ -142,21 +149,23 @@ class Simulation:
     def segments(self) -> Segments:
         """Return the steps, each a segment of its own."""
         r = self.record
-        floats = {name: np.array(getattr(r, name), dtype=np.float64) for name in _FLOATS}
-        whole = {name: np.array(getattr(r, name), dtype=np.int64) for name in _WHOLE}
-        ones, seconds = np.ones(len(r.start), dtype=np.int64), floats["seconds"]
-        return Segments(count=ones, first=seconds, last=seconds, pool=r.pool, **floats, **whole)
-
-
-_FLOATS = ("start", "seconds", "memory_seconds", "compute_seconds")
-_WHOLE = (
-    "prefill_tokens",
-    "decode_tokens",
-    "padding_tokens",
-    "sequences",
-    "running",
-    "waiting",
-    "preempted",
-    "blocks_used",
-    "even_gaps",
-)
+        seconds = np.array(r.seconds, dtype=np.float64)
+        return Segments(
+            count=np.ones(len(seconds), dtype=np.int64),
+            start=np.array(r.start, dtype=np.float64),
+            seconds=seconds,
+            first=seconds,
+            last=seconds,
+            memory_seconds=np.array(r.memory_seconds, dtype=np.float64),
+            compute_seconds=np.array(r.compute_seconds, dtype=np.float64),
+            prefill_tokens=np.array(r.prefill_tokens, dtype=np.int64),
+            decode_tokens=np.array(r.decode_tokens, dtype=np.int64),
+            padding_tokens=np.array(r.padding_tokens, dtype=np.int64),
+            sequences=np.array(r.sequences, dtype=np.int64),
+            running=np.array(r.running, dtype=np.int64),
+            waiting=np.array(r.waiting, dtype=np.int64),
+            preempted=np.array(r.preempted, dtype=np.int64),
+            blocks_used=self.blocks_each(),
+            even_gaps=np.array(r.even_gaps, dtype=np.int64),
+            pool=r.pool,
+        )

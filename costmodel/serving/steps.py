@@ -202,8 +202,7 @@ class StepEngine:
                 others += 1
                 gap = self._odd_gap(request, end)
             request.last_token = end
-            if gap > request.worst_gap:
-                request.worst_gap = gap
+            request.worst_gap = max(request.worst_gap, gap)
             if request.sampled >= request.output:
                 finished.append(request)
         self.record.even_gaps.append(even)

@@ -25,7 +25,8 @@ class Slo:
 
     Attributes
     ----------
-    ttft_s: to the first token. tpot_s: mean of each token after it. itl_s: longest wait between two. latency_s: to the end.
+    ttft_s: to the first token. tpot_s: mean of each token after it. itl_s: longest wait between two. latency_s: to the
+        end.
     """
 
     ttft_s: float | None = None
@@ -73,7 +74,8 @@ def summarise(run: Run) -> dict[str, Any]:
     latency, queued; and ``worst_itl_s``.
     Load: mean_running, mean_waiting, in_system (time-weighted), peak_blocks, preemptions, processed_tokens,
     recomputed_tokens, cached_tokens, padding_tokens.
-    Utilisation of the pools, over the duration, NaN where steps have no price: mfu (arithmetic at peak), mbu (bytes at bandwidth).
+    Utilisation of the pools, over the duration, NaN where steps have no price: mfu (arithmetic at peak), mbu (bytes at
+        bandwidth).
     """
     figures = _facts(run) | _conservation(run)
     duration = _duration(run)
@@ -96,7 +98,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _conservation(run: Run) -> dict[str, Any]:
-    outcomes = run._outcomes
+    outcomes = run.outcomes
     counts = {name: outcomes.count(name) for name in ("finished", "rejected", "unfinished")}
     arrived = len(outcomes) - outcomes.count("not arrived")
     return {"arrived": arrived, **counts, "conserved": arrived == sum(counts.values())}
@@ -122,7 +124,7 @@ def _time(run: Run, duration: float) -> dict[str, Any]:
 
 
 def _throughput(run: Run, duration: float) -> dict[str, Any]:
-    outcome, finished = run.outcome, run._finished
+    outcome, finished = run.outcome, run.finished
     output = int(outcome.sampled.sum())
     prompts = int(run.work.prompt[finished].sum())
     good = finished & _within(run)

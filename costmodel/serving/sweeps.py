@@ -1,4 +1,4 @@
-"""One knob moved, everything else held: latencies against a budget, a watermark or a rate, and where a machine is full."""
+"""One knob moved, all else held: latencies against a budget, a watermark or a rate, and where a machine is full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def sweep_knob(
 
     >>> from costmodel import serving
     >>> requests = serving.constant(rate=1.0, count=4, prompt=8, output=2)
-    >>> rows = serving.sweep_knob(requests, serving.policy("vllm_v1"), "max_num_batched_tokens", [4, 8], step_seconds=1.0)
+    >>> policy = serving.policy("vllm_v1")
+    >>> rows = serving.sweep_knob(requests, policy, "max_num_batched_tokens", [4, 8], step_seconds=1.0)
     >>> [row["max_num_batched_tokens"] for row in rows]
     [4, 8]
     """

@@ -80,13 +80,9 @@ def _stamps(column: pd.Series) -> pd.Series:
 LAYOUTS = (
     Layout("azure", "TIMESTAMP", "ContextTokens", "GeneratedTokens", _stamps, extra={"images": "NumImages"}),
     Layout("burstgpt", "Timestamp", "Request tokens", "Response tokens", _numbers, extra={"session": "Session ID"}),
-    Layout(
-        "mooncake", "timestamp", "input_length", "output_length", _milliseconds, extra={"prefix_ids": "hash_ids"}
-    ),
+    Layout("mooncake", "timestamp", "input_length", "output_length", _milliseconds, extra={"prefix_ids": "hash_ids"}),
     Layout("llmservingsim", "queued_ts", "input_toks", "output_toks", _numbers, extra={"id": "request_id"}),
-    Layout(
-        "plain", ARRIVAL, PROMPT, OUTPUT, _numbers, from_first=False, extra={"id": "id", "priority": "priority"}
-    ),
+    Layout("plain", ARRIVAL, PROMPT, OUTPUT, _numbers, from_first=False, extra={"id": "id", "priority": "priority"}),
 )
 
 
@@ -102,8 +98,8 @@ def read_trace(source: Source, *, zero_output: ZeroOutput = "skip") -> pd.DataFr
     Returns
     -------
     A table of arrival_s, prompt_tokens, output_tokens in order of arrival, and what else the layout has (id, priority,
-    prefix_ids, images, session). ``attrs`` says the ``layout`` and, as ``skipped``, how many rows were left out and why:
-    without token counts (failed requests), without a prompt, without an output.
+    prefix_ids, images, session). ``attrs`` says the ``layout`` and, as ``skipped``, how many rows were left out and
+    why: without token counts (failed requests), without a prompt, without an output.
 
     Raises
     ------
@@ -171,7 +167,7 @@ def _read_csv(data: bytes, header_line: int) -> tuple[pd.DataFrame, NDArray[np.i
     lines = np.arange(len(frame)) + header_line + 1
     blank = np.ones(len(frame), dtype=bool)
     for name in frame:
-        column = frame.loc[blank, name]
+        column = frame[name][blank]
         blank[blank] = (column.isna() | (column.str.strip() == "")).to_numpy()
     return frame[~blank].reset_index(drop=True), lines[~blank]
 
@@ -241,7 +237,9 @@ def _finite(column: pd.Series, lines: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _prefix_ids(column: pd.Series, lines: NDArray[np.int64]) -> list[tuple[int, ...] | None]:
     """Return lists of block ids, None where there are none."""
-    absent = np.array([cell is None or cell == [] or cell != cell for cell in column], dtype=bool)  # NaN is no NaN
+    absent = np.array(
+        [not isinstance(cell, str) and (cell == [] or pd.isna(cell) is True) for cell in column], dtype=bool
+    )
     right = [isinstance(cell, list) and all(isinstance(i, int | str) for i in cell) for cell in column]
     _refuse(~absent & ~np.array(right, dtype=bool), column, lines, "a list of block ids")
     return [None if gone else tuple(cell) for cell, gone in zip(column, absent, strict=True)]
@@ -268,7 +266,7 @@ def _kept(table: pd.DataFrame, zero_output: ZeroOutput) -> tuple[NDArray[np.bool
     no_prompt = ~failed & (prompt == 0)
     no_output = ~failed & ~no_prompt & (output == 0)
     if zero_output == "prefill":
-        table.loc[no_output, OUTPUT] = 1.0
+        table[OUTPUT] = np.where(no_output, 1.0, output)
         no_output = np.zeros(len(table), dtype=bool)
     reasons = {"without token counts": failed, "without a prompt": no_prompt, "without an output": no_output}
     skipped = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -99,7 +99,7 @@ def workload(table: object) -> Workload:
     ------
     ConfigError: for a missing column or a value that is no request, naming the row.
     """
-    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(cast("Any", table))
     for name in (ARRIVAL, PROMPT, OUTPUT):
         if name not in frame:
             raise ConfigError("requests", f"columns {', '.join(map(str, frame.columns))}", f"a column {name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Any
 
 from costmodel.serving.jump.engine import JumpEngine
 from costmodel.serving.options import Setup
@@ -13,8 +14,9 @@ for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
-def _engines() -> dict[type[Policy], type[JumpEngine]]:
-    kinds, found = [JumpEngine], {}
+def _engines() -> dict[type[Policy], type[JumpEngine[Any]]]:
+    kinds: list[type[JumpEngine[Any]]] = JumpEngine.__subclasses__()
+    found: dict[type[Policy], type[JumpEngine[Any]]] = {}
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
@@ -36,6 +38,6 @@ def why_not(setup: Setup) -> str:
     return setup.side.policy.steps_only
 
 
-def engine_for(setup: Setup) -> JumpEngine:
+def engine_for(setup: Setup) -> JumpEngine[Any]:
     """Return the engine of a simulation that it serves, before its first step."""
     return ENGINES[type(setup.side.policy)](setup)

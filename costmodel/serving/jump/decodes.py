@@ -1,8 +1,8 @@
 """The requests that decode together, as a few running sums: each of their steps changes all of them alike.
 
-A *clock* counts the steps in which everybody gets a token. A request that joins with ``c`` computed tokens at clock ``t``
-has ``c - t + clock`` from then on, so that nothing about it has to be touched until it leaves: sums of contexts, the
-requests that need a new block at a clock, and who finishes when are all known ahead.
+A *clock* counts the steps in which everybody gets a token. A request that joins with ``c`` computed tokens at clock
+``t`` has ``c - t + clock`` from then on, so that nothing about it has to be touched until it leaves: sums of contexts,
+who needs a new block at a clock, and who finishes when are all known ahead.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ class Decodes:
     Attributes
     ----------
     clock: steps that decoding requests have done. count: how many there are.
-    base: computed tokens less the clock, of each request that decodes. end: clock at which it will have all its tokens, -1
-        for one that does not decode. next_end: the least of these.
+    base: computed tokens less the clock, of each request that decodes. end: clock at which it will have all its
+        tokens, -1 for one that does not decode. next_end: the least of these.
     """
 
     __slots__ = (
-        "_base_sum", "_block_size", "_heap", "_residues", "_size", "_views", "base", "clock", "count", "end", "next_end",
+        "_base_sum", "_block_size", "_heap", "_residues", "_size", "_views", "base", "clock", "count", "end",
+        "next_end",
     )  # fmt: skip
 
     def __init__(self, requests: int, block_size: int, views: Sequence[View]) -> None:
@@ -38,15 +39,14 @@ class Decodes:
         self._heap: list[int] = []  # end * size + index: a pair in one number
         # How many need a new block at clocks of each remainder, twice over, so that a stretch of clocks is one slice.
         self._residues = [0] * (2 * block_size)
-        self._views = [] if tuple(views) == (FULL,) else [_SUMS[_kind(view)](view) for view in views]
+        self._views: list[_Sum] = [] if tuple(views) == (FULL,) else [_sum(view) for view in views]
 
     def join(self, index: int, computed: int, remaining: int) -> None:
         """A request starts to decode, with ``remaining`` tokens to get."""
         clock = self.clock
         base, end = computed - clock, clock + remaining
         self.base[index], self.end[index] = base, end
-        if end < self.next_end:
-            self.next_end = end
+        self.next_end = min(self.next_end, end)
         heapq.heappush(self._heap, end * self._size + index)
         self._base_sum += base
         self.count += 1
@@ -169,7 +169,7 @@ class _Sum(Protocol):
 class _FullSum:
     """Everything cached is read."""
 
-    def __init__(self, view: View) -> None:  # noqa: ARG002  # as the others
+    def __init__(self) -> None:
         self.growing = self._bases = 0
 
     def join(self, index: int, base: int, clock: int) -> None:  # noqa: ARG002  # as the others
@@ -193,8 +193,8 @@ class _FullSum:
 class _WindowSum:
     """The last W - 1 cached tokens are read: a request grows until its window is full."""
 
-    def __init__(self, view: View) -> None:
-        self._most = (view[0] or 1) - 1
+    def __init__(self, window: int) -> None:
+        self._most = window - 1
         self.growing = self._full = self._bases = 0
         self._edges: list[tuple[int, int]] = []  # clock at which a window is full, index
         self._edge_of: dict[int, int] = {}
@@ -236,8 +236,8 @@ class _WindowSum:
 class _ChunkSum:
     """The cached tokens of a request's own aligned chunk are read: it grows, and falls to 0 where a chunk ends."""
 
-    def __init__(self, view: View) -> None:
-        self._chunk = view[1] or 1
+    def __init__(self, chunk: int) -> None:
+        self._chunk = chunk
         self.growing = self._bases = 0
         self._edges: list[tuple[int, int]] = []
         self._edge_of: dict[int, int] = {}
@@ -270,9 +270,9 @@ class _ChunkSum:
         return self._edges[0][0] if self._edges else _NEVER
 
 
-def _kind(view: View) -> str:
+def _sum(view: View) -> _Sum:
+    """Return an empty sum under a view."""
     window, chunk = view
-    return "chunk" if chunk else "window" if window else "full"
-
-
-_SUMS = {"full": _FullSum, "window": _WindowSum, "chunk": _ChunkSum}
+    if chunk:
+        return _ChunkSum(chunk)
+    return _WindowSum(window) if window else _FullSum()

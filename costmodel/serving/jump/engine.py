@@ -1,7 +1,9 @@
 """The event-jump engine: while nobody joins, leaves or runs out of blocks, steps differ only in how long caches are.
 
-So it goes from event to event. Between two of them all steps are done at once, in closed form; a step in which something
-happens is done by itself, at the cost of what happens and not of all who decode. It shares no loop with the plain engine.
+So it goes from event to event. Between two of them all steps are done at once, in closed form; a step in which
+something happens is done by itself, at the cost of what happens and not of all who decode. It shares no loop with the
+plain
+engine.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import bisect
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar, cast
 
 from costmodel.serving.clock import first_step_at
 from costmodel.serving.jump.decodes import Decodes
@@ -18,10 +20,12 @@ from costmodel.serving.jump.log import Log
 from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece, Policy
 
+P = TypeVar("P", bound=Policy)
+
 _QUIET_STEPS = 64  # steps without a token after which the engine looks for a state that comes again
 
 
-class JumpEngine(ABC):
+class JumpEngine(ABC, Generic[P]):
     """What all policies share; a subclass says who joins, and who has to go.
 
     Attributes
@@ -71,12 +75,13 @@ class JumpEngine(ABC):
         self._later = deque(served[first:])
         self._come = 0
         self._next_arrival = self._coming[0][0] if self._coming else math.inf
-        self.prepare(setup)
+        self.prepare(cast("P", side.policy), work.longest)
 
     # ---- what a policy says -------------------------------------------------------------------------------------
 
-    def prepare(self, setup: Setup) -> None:
-        """Take the knobs of the policy."""
+    @abstractmethod
+    def prepare(self, policy: P, longest: int) -> None:
+        """Take the knobs of the policy; ``longest`` is P + O of the longest request."""
 
     @abstractmethod
     def steady(self) -> bool:
@@ -140,7 +145,19 @@ class JumpEngine(ABC):
         if self.grows:
             self.free -= decodes.new_blocks_in(steps)
         log.segments.extend(
-            (start, steps, seconds, first, memory, compute, clock, count, count, len(self.waiting), self.usable - self.free)
+            (
+                start,
+                steps,
+                seconds,
+                first,
+                memory,
+                compute,
+                clock,
+                count,
+                count,
+                len(self.waiting),
+                self.usable - self.free,
+            )
         )
         log.count += 1
         if each is not None:
@@ -151,7 +168,11 @@ class JumpEngine(ABC):
         """Return how many of these steps can be done before an arrival is seen, where steps are counted."""
         if self._next_arrival == math.inf:
             return steps
-        return min(steps, max(first_step_at(self._next_arrival, self._tick_seconds) - self._tick, 1))
+        return min(steps, max(self._tick_at(self._next_arrival) - self._tick, 1))
+
+    def _tick_at(self, moment: float) -> int:
+        """Return the first of the equal steps that starts at ``moment`` or later."""
+        return first_step_at(moment, self._tick_seconds or 1.0)
 
     def _decoded(self, steps: int, seconds: float) -> None:
         """Let steps pass in which everybody who decodes got tokens."""
@@ -261,7 +282,7 @@ class JumpEngine(ABC):
             self._gone(index, self.prompt[index] + output - 1)
 
     def _gone(self, index: int, tokens: int) -> None:
-        """A request has finished with so many tokens stored: its place and blocks come free, now or ``lag`` steps later."""
+        """A request has finished, with so many tokens stored: its place and blocks come free, if need be later."""
         self.finished += 1
         del self.running[index]
         if self.lag:
@@ -320,7 +341,7 @@ class JumpEngine(ABC):
         """Places taken."""
         return len(self.running) + len(self.leaving)
 
-    # ---- when nothing can be done -------------------------------------------------------------------------------------
+    # ---- when nothing can be done -----------------------------------------------------------------------------------
 
     def _wait(self) -> bool:
         """Let what is held come free, or wait for an arrival; without either, it is over. Return whether it goes on."""
@@ -334,7 +355,7 @@ class JumpEngine(ABC):
         elif self._tick_seconds is None:
             self.now = max(self.now, self._next_arrival)
         else:
-            self._tick = max(self._tick, first_step_at(self._next_arrival, self._tick_seconds))
+            self._tick = max(self._tick, self._tick_at(self._next_arrival))
             self.now = self._tick * self._tick_seconds
         return True
 
@@ -352,7 +373,7 @@ class JumpEngine(ABC):
         elif self._quiet & (self._quiet - 1) == 0:
             self._remembered = state
 
-    # ---- at the end ---------------------------------------------------------------------------------------------------
+    # ---- at the end -------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Bring up to now what is not kept up while requests decode."""

@@ -1,4 +1,5 @@
-"""What the jump engine writes down: segments of equal steps, prompts, and for each request the stints in which it decoded.
+"""What the jump engine writes down: segments of equal steps, prompts, and for each request the stints in which it
+decoded.
 
 From these follows everything else: the longest wait of each request, its phases, and the composition of any step.
 """
@@ -26,11 +27,11 @@ PROMPT = ("segment", "request", "new", "cached", "logits")
 """Columns of a prompt, or a chunk of one, that a step read."""
 
 STINT = ("request", "since", "clock", "computed", "segment", "last_segment", "last_clock")
-"""Columns of a stint: a request; when it got the token before; the clock, its computed tokens and the number of segments
-when it began to decode; its last segment, and the clock when it stopped (-1: it has not)."""
+"""Columns of a stint: a request; when it got the token before; the clock, its computed tokens and the number of
+segments when it began to decode; its last segment, and the clock when it stopped (-1: it has not)."""
 
 GAP = ("seconds", "count", "segment")
-"""Columns of gaps between tokens that are no step's: how long, how many, and in which segment that decodes (-1: none)."""
+"""Columns of gaps between tokens that are no step's: how long, how many, and in which decoding segment (-1: none)."""
 
 PREEMPTION = ("request", "when", "segment")
 """Columns of preemptions: who, when, and in which segment."""
@@ -104,7 +105,7 @@ def worst_gaps(segments: dict[str, Floats], last: Floats, stints: dict[str, Floa
 
 
 def _range_maximum(values: Floats, begins: Ints, ends: Ints) -> Floats:
-    """The greatest of ``values[begin:end]`` for many ranges at once (0 for an empty one), by spans of doubling width."""
+    """The greatest of ``values[begin:end]`` for many ranges at once (0 for an empty one), by spans that double."""
     result = np.zeros(len(begins))
     left, todo = begins.copy(), ends - begins
     spans, width = values, 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from costmodel.serving.jump.engine import JumpEngine
@@ -14,7 +16,7 @@ from costmodel.step import Step
 class Reader:
     """The log of an engine that has done its work, as columns."""
 
-    def __init__(self, engine: JumpEngine) -> None:
+    def __init__(self, engine: JumpEngine[Any]) -> None:
         engine.settle()
         log = engine.log
         self.engine, self.count = engine, log.count
@@ -146,7 +148,7 @@ class Reader:
         return _whole(np.bincount(_whole(segment[real]), weights=amount[real], minlength=self.count)[: self.count])
 
 
-def _whole(values: Floats) -> Ints:
+def _whole(values: Floats | Ints) -> Ints:
     return values.astype(np.int64)
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from costmodel.serving.jump.engine import JumpEngine
-from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.policies.prefill_first import VllmV0, WithWatermark
 
+W = TypeVar("W", bound=WithWatermark)
 
-class PromptBlocksJump(JumpEngine):
+
+class PromptBlocksJump(JumpEngine[W]):
     """All blocks of a prompt at admission, and a free block for each decode: the rules of vLLM before V1."""
 
     spare = 1
 
-    def prepare(self, setup: Setup) -> None:
-        policy = setup.side.policy
-        assert isinstance(policy, WithWatermark)  # noqa: S101  # what the subclasses serve
-        self.watermark = int(policy.watermark * self.usable)
+    def prepare(self, policy: W, longest: int) -> None:  # noqa: ARG002  # the reserving policies need it
+        """Take the knobs of the policy."""
+        self.watermark = policy.watermark_blocks(self.usable)
 
     def steady(self) -> bool:
+        """Whether nobody joins, goes or reads in the next step."""
         if self.partials or (self.waiting and not self.blocked):
             return False
         return bool(self.decodes.count) and self.decodes.new_blocks() < self.free
 
     def held_by_partial(self, index: int) -> int:
+        """Blocks of an unfinished prompt: all of it, from the start."""
         return self.held(self.target[index])
 
     def fits(self, known: int) -> bool:
@@ -68,18 +72,18 @@ class PromptBlocksJump(JumpEngine):
         return [key[3] for key in sorted(keys)]
 
 
-class PrefillFirstJump(PromptBlocksJump):
+class PrefillFirstJump(PromptBlocksJump[VllmV0]):
     """Prompts first, in steps in which nobody decodes."""
 
     serves = VllmV0
 
-    def prepare(self, setup: Setup) -> None:
-        super().prepare(setup)
-        policy = setup.side.policy
-        assert isinstance(policy, VllmV0)  # noqa: S101  # what it serves
+    def prepare(self, policy: VllmV0, longest: int) -> None:
+        """Take the knobs of the policy."""
+        super().prepare(policy, longest)
         self._budget = policy.max_num_batched_tokens
 
     def special(self) -> bool:
+        """Do one step in which something happens; see ``JumpEngine.special``."""
         readers, pieces = self._admit()
         if readers:
             self._stall()
@@ -93,7 +97,6 @@ class PrefillFirstJump(PromptBlocksJump):
             self.step([], [])
             return True
         return False
-
 
     def _admit(self) -> tuple[list[int], list[Piece]]:
         """Admit whole prompts until blocks, tokens or places run out."""

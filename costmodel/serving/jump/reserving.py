@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from costmodel.serving.jump.engine import JumpEngine
-from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece
-from costmodel.serving.policies.reserving import Orca, Static
+from costmodel.serving.policies.reserving import Orca, Reserving, Static
+
+R = TypeVar("R", bound=Reserving)
 
 
-class OrcaJump(JumpEngine):
+class ReservingJump(JumpEngine[R]):
     """Whoever fits joins the decodes with the whole prompt."""
 
-    serves = Orca
     grows = False
 
-    def prepare(self, setup: Setup) -> None:
-        policy = setup.side.policy
-        assert isinstance(policy, Orca | Static)  # noqa: S101  # what the subclass serves
-        self._reserved = -(-policy.reservation(setup.work.longest) // self.block_size)
+    def prepare(self, policy: R, longest: int) -> None:
+        """Take the knobs of the policy."""
+        self._reserved = -(-policy.reservation(longest) // self.block_size)
 
     def held(self, tokens: int) -> int:  # noqa: ARG002  # the same for any
+        """Blocks of any request: its reservation."""
         return self._reserved
 
     def steady(self) -> bool:
+        """Whether nobody joins, goes or reads in the next step."""
         return bool(self.decodes.count) and (self.blocked or not self.waiting)
 
     def special(self) -> bool:
+        """Do one step in which something happens; see ``JumpEngine.special``."""
         readers, pieces = self._admit()
         if readers:
             self.step(readers, pieces)
@@ -50,12 +54,19 @@ class OrcaJump(JumpEngine):
         return readers, pieces
 
 
-class StaticJump(OrcaJump):
+class OrcaJump(ReservingJump[Orca]):
+    """Everybody decodes, and whoever fits joins the same step."""
+
+    serves = Orca
+
+
+class StaticJump(ReservingJump[Static]):
     """A batch forms when nothing runs, and nobody joins it."""
 
     serves = Static
 
     def steady(self) -> bool:
+        """Whether nobody joins, goes or reads in the next step."""
         return bool(self.decodes.count)
 
     def _admit(self) -> tuple[list[int], list[Piece]]:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from costmodel.serving.jump.prefill_first import PromptBlocksJump
-from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.policies.sarathi import Sarathi
 
 
-class SarathiJump(PromptBlocksJump):
+class SarathiJump(PromptBlocksJump[Sarathi]):
     """Everybody decodes in every step; the rest of the chunk reads prompts, unfinished ones before new ones."""
 
     serves = Sarathi
 
-    def prepare(self, setup: Setup) -> None:
-        super().prepare(setup)
-        policy = setup.side.policy
-        assert isinstance(policy, Sarathi)  # noqa: S101  # what it serves
+    def prepare(self, policy: Sarathi, longest: int) -> None:
+        """Take the knobs of the policy."""
+        super().prepare(policy, longest)
         self._chunk = policy.chunk_size
 
     def special(self) -> bool:
+        """Do one step in which something happens; see ``JumpEngine.special``."""
         before = self.free
         preempted = self.take_blocks()
         readers: list[int] = []

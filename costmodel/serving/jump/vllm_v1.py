@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from costmodel.serving.jump.engine import JumpEngine
-from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.policies.vllm_v1 import VllmV1
 from costmodel.serving.request import UNLIMITED
@@ -20,36 +19,40 @@ class _Served(NamedTuple):
     preempted: int
 
 
-class TokenBudgetJump(JumpEngine):
+class TokenBudgetJump(JumpEngine[VllmV1]):
     """One budget of tokens a step, spent on running requests in order of admission, then on waiting ones."""
 
     serves = VllmV1
     arrival_unblocks = True  # the cap on long prompts depends on how many requests there are
 
-    def prepare(self, setup: Setup) -> None:
-        policy = setup.side.policy
-        assert isinstance(policy, VllmV1)  # noqa: S101  # what it serves
+    def prepare(self, policy: VllmV1, longest: int) -> None:  # noqa: ARG002  # the reserving policies need it
+        """Take the knobs of the policy."""
         self._knobs = policy
         self._threshold = policy.long_prefill_token_threshold
         self._budget = policy.max_num_batched_tokens
-        self._watermark = int(policy.watermark * (self.usable + 1))
+        self._watermark = policy.watermark_blocks(self.usable)
+        self._resting: list[tuple[int, int, int]] = []
         self._late_of: dict[int, float] = {}
 
     def end_late(self, end: float) -> None:
+        """Write down the gaps of those who missed a step; nobody is late any more."""
         self._late_of.clear()
         super().end_late(end)
 
     def last_token_of(self, index: int) -> float:
+        """When a request that decodes got its last token, also when it has missed a step since."""
         late = self._late_of.get(index)
         return super().last_token_of(index) if late is None else late
 
     def steady(self) -> bool:
+        """Whether nobody joins, goes or reads in the next step."""
         if self.partials or (self.waiting and not self.blocked):
             return False
         count = self.decodes.count
         return 0 < count <= self._budget and self.decodes.new_blocks() <= self.free
 
     def special(self) -> bool:
+        """Do one step in which something happens; see ``JumpEngine.special``."""
         threshold, before = self._long_prefill_threshold(), self.free
         served = self._plainly(threshold)
         resting: list[int] = []
@@ -159,7 +162,7 @@ class TokenBudgetJump(JumpEngine):
             self._late_of[index] = since
             self.late.append((since, 1))
 
-    # ---- waiting requests ---------------------------------------------------------------------------------------------
+    # ---- waiting requests -------------------------------------------------------------------------------------------
 
     def _admit(self, served: _Served, threshold: int) -> None:
         """Admit from the head of the line while budget, places and blocks last."""
@@ -171,8 +174,8 @@ class TokenBudgetJump(JumpEngine):
                 return
             head = self.waiting[0]
             known = self.prompt[head] + self.sampled[head]
-            wish = known if known < threshold else threshold
-            tokens = wish if wish < budget else budget
+            wish = min(threshold, known)
+            tokens = min(budget, wish)
             whole = known if knobs.reserve_full_isl else tokens
             needed = self.held(whole) + (self._watermark if occupied else 0)
             if budget <= 0 or (wish > budget and not knobs.chunked_prefill) or needed > self.free:

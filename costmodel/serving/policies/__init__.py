@@ -35,7 +35,7 @@ def policy(name: str, /, **knobs: Any) -> Policy:
         raise ConfigError("policy", name, f"one of {', '.join(policies())}")
     kind = Policy.registry[name]
     known = [field.name for field in fields(kind)]
-    for knob in knobs:
+    for knob, value in knobs.items():
         if knob not in known:
-            raise ConfigError(knob, knobs[knob], f"no such knob; {name} has {', '.join(known)}")
+            raise ConfigError(knob, value, f"no such knob; {name} has {', '.join(known)}")
     return kind(**knobs)

@@ -36,7 +36,7 @@ class Stop(NamedTuple):
 
     Attributes
     ----------
-    reason: "budget" (tokens of the step), "seqs" (places), "blocks" (memory) or "policy" (the policy admits nobody now).
+    reason: "budget" (tokens of the step), "seqs" (places), "blocks" (memory) or "policy" (it admits nobody now).
     needed, available: what it asked for and what there was, in the unit of the reason.
     note: the rule of the policy, in words, where the reason is "policy".
     """
@@ -152,8 +152,8 @@ class Scheduler(ABC):
 
     running_waits = Stop("budget", note="the tokens of the step went to requests before it")
     """Why an admitted request may be left out of a step."""
-    budget: int | None = None
-    """Tokens that a step may have; None: as many as there are."""
+    budget: int = UNLIMITED
+    """Tokens that a step may have."""
 
     def __init__(self, pool: BlockPool, max_num_seqs: int) -> None:
         self.pool, self.max_num_seqs = pool, max_num_seqs

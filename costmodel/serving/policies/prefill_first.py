@@ -17,9 +17,10 @@ class PrefillFirstScheduler(Scheduler):
     def __init__(self, pool: BlockPool, policy: VllmV0) -> None:
         super().__init__(pool, policy.max_num_seqs)
         self.budget = policy.max_num_batched_tokens
-        self.watermark = policy.watermark_blocks(pool)
+        self.watermark = policy.watermark_blocks(pool.usable)
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         self._admit(scheduled)
         if not scheduled:
@@ -60,12 +61,13 @@ class WithWatermark(Policy):
         super().__post_init__()
         check_fraction(self, "watermark")
 
-    def watermark_blocks(self, pool: BlockPool) -> int:
+    def watermark_blocks(self, usable: int) -> int:
         """Blocks that an admission must leave free."""
-        return int(self.watermark * pool.usable)
+        return int(self.watermark * usable)
 
     def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # the reserving policies need it
-        room = (pool.usable - self.watermark_blocks(pool)) * pool.block_size
+        """Return what a request may be at most; see ``Policy.limits``."""
+        room = (pool.usable - self.watermark_blocks(pool.usable)) * pool.block_size
         # Each decode asks for a free block even if its last one has room, the very last decode too.
         last = (pool.usable - 1) * pool.block_size + 1
         why = f"the {pool.usable:,} KV blocks of {pool.block_size}"
@@ -96,8 +98,10 @@ class VllmV0(WithWatermark):
         check_whole(self, "max_num_batched_tokens")
 
     def scheduler(self, pool: BlockPool, longest: int) -> PrefillFirstScheduler:  # noqa: ARG002  # as in limits
+        """Return a scheduler with empty queues."""
         return PrefillFirstScheduler(pool, self)
 
     def tightest(self, *limits: tuple[int, str]) -> tuple[int, str]:
+        """Return the tightest of these limits, ``max_model_len`` and the budget, with its reason."""
         budget = self.max_num_batched_tokens
         return super().tightest(*limits, (budget, f"max_num_batched_tokens {budget:,}"))

@@ -42,6 +42,7 @@ class OrcaScheduler(ReservingScheduler):
     """Everyone decodes, and whoever fits joins the same step with the whole prompt."""
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         self.decode_all(scheduled)
         self.admit_whole_prompts(scheduled)
@@ -52,6 +53,7 @@ class StaticScheduler(ReservingScheduler):
     """A batch forms when nothing runs, and nobody joins before its last member has finished."""
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         if self.occupied:
             self.stopped = Stop("policy", note="the batch that runs is closed until its last member has finished")
@@ -69,6 +71,7 @@ class PaddedStaticScheduler(StaticScheduler):
         self.batch: list[Request] = []
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         forms = not self.occupied
         scheduled = super().schedule()
         if forms:
@@ -76,6 +79,7 @@ class PaddedStaticScheduler(StaticScheduler):
         return scheduled
 
     def shape(self, scheduled: Scheduled) -> Shape:
+        """Return the batch as it is padded: every member as long as the longest, finished ones too."""
         if not scheduled:
             return Shape([], [])
         longest = max(request.prompt for request in self.batch)
@@ -86,7 +90,7 @@ class PaddedStaticScheduler(StaticScheduler):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reserving(Policy):
+class Reserving(Policy):
     """Knobs of the policies that reserve: how many at once, and how long each may become."""
 
     takes_model_length = False  # a reservation as long as a model allows would leave no room for a second request
@@ -96,6 +100,7 @@ class _Reserving(Policy):
         return longest if self.max_model_len is None else self.max_model_len
 
     def limits(self, pool: BlockPool, longest: int) -> Limits:
+        """Return limits that follow from the reservation, which has to fit into the pool."""
         tokens = self.reservation(longest)
         room = pool.usable * pool.block_size
         if tokens > room:
@@ -106,18 +111,19 @@ class _Reserving(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Orca(_Reserving):
+class Orca(Reserving):
     """Iteration-level scheduling of whole prompts, with full reservations (Yu et al., OSDI 2022)."""
 
     name = "orca"
     copies = "sarathi-serve 96f9911, Orca scheduler"
 
     def scheduler(self, pool: BlockPool, longest: int) -> OrcaScheduler:
+        """Return a scheduler with empty queues."""
         return OrcaScheduler(pool, self.max_num_seqs, self.reservation(longest))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Static(_Reserving):
+class Static(Reserving):
     """Batches that form when nothing runs and end with their last member (FasterTransformer).
 
     Attributes
@@ -140,5 +146,6 @@ class Static(_Reserving):
         return "padded batches go step by step" if self.padded else ""
 
     def scheduler(self, pool: BlockPool, longest: int) -> StaticScheduler:
+        """Return a scheduler with empty queues."""
         kind = PaddedStaticScheduler if self.padded else StaticScheduler
         return kind(pool, self.max_num_seqs, self.reservation(longest))

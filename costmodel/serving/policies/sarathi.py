@@ -16,9 +16,10 @@ class SarathiScheduler(Scheduler):
     def __init__(self, pool: BlockPool, policy: Sarathi) -> None:
         super().__init__(pool, policy.max_num_seqs)
         self.budget = policy.chunk_size
-        self.watermark = policy.watermark_blocks(pool)
+        self.watermark = policy.watermark_blocks(pool.usable)
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         decodes, prefills = self.decode_or_preempt(scheduled)
         # Decodes count but are never cut; the real code lets the rest of the chunk become negative here.
@@ -32,7 +33,8 @@ class SarathiScheduler(Scheduler):
     @staticmethod
     def _chunk(request: Request, left: int, scheduled: Scheduled) -> int:
         """Give a request as much of its prompt as the rest of the chunk holds, and return how much that is."""
-        tokens = min(request.target - request.computed, left)
+        wanted = max(request.target - request.computed, 1)  # 1: its prompt was read in another pool, and it decodes
+        tokens = min(wanted, left)
         if tokens:
             scheduled[request] = tokens
         return tokens
@@ -73,4 +75,5 @@ class Sarathi(WithWatermark):
         check_whole(self, "chunk_size")
 
     def scheduler(self, pool: BlockPool, longest: int) -> SarathiScheduler:  # noqa: ARG002  # the reserving ones need it
+        """Return a scheduler with empty queues."""
         return SarathiScheduler(pool, self)

@@ -39,6 +39,7 @@ class SglangScheduler(Scheduler):
         self._were_running = 0
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         if self.occupied < self._were_running:
             self.full = False
@@ -102,7 +103,7 @@ class SglangScheduler(Scheduler):
             self.waiting.extend(ordered)
 
     def _kept_for_running(self, scheduled: Scheduled) -> float:
-        """Tokens that admission leaves to those who run for what they may still write; to those of this step, all of it."""
+        """Tokens that admission leaves to those who run for what they may still write (all, to those of this step)."""
         return sum(self._may_write(r) * (1.0 if r in scheduled else self.ratio) for r in self.running)
 
     @staticmethod
@@ -144,7 +145,8 @@ class Sglang(Policy):
 
     Attributes
     ----------
-    chunked_prefill_size: tokens of prompts in a step (2048 below 20 GB, 4096 below 60 GB, 8192 below 160 GB, else 16384).
+    chunked_prefill_size: tokens of prompts in a step (2048 below 20 GB, 4096 below 60 GB, 8192 below 160 GB, else
+        16384).
     max_prefill_tokens: tokens of new prompts in a step, except that one is always taken.
     schedule_policy: "fcfs", or "lpm" (longest cached prefix first).
     schedule_conservativeness: above 1: keep more free for running requests.
@@ -172,12 +174,15 @@ class Sglang(Policy):
             raise ConfigError("schedule_conservativeness", self.schedule_conservativeness, "a number above 0")
 
     def pool(self, usable: int, block_size: int) -> BlockPool:
+        """Return a pool, with a prefix cache if asked."""
         return PrefixPool(usable, block_size) if self.prefix_caching else BlockPool(usable, block_size)
 
     def scheduler(self, pool: BlockPool, longest: int) -> SglangScheduler:  # noqa: ARG002  # the reserving ones need it
+        """Return a scheduler with empty queues."""
         return SglangScheduler(pool, self)
 
     def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # as in scheduler
+        """Return what a request may be at most; see ``Policy.limits``."""
         room = (pool.usable - 1) * pool.block_size
         why = f"the {pool.usable:,} pages of {pool.block_size}, one of them free"
         length = UNLIMITED if self.max_model_len is None else self.max_model_len

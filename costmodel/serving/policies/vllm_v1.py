@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from collections import deque
 from dataclasses import dataclass
 
 from costmodel.errors import ConfigError
@@ -28,12 +27,13 @@ class TokenBudgetScheduler(Scheduler):
     def __init__(self, pool: BlockPool, policy: VllmV1) -> None:
         super().__init__(pool, policy.max_num_seqs)
         self.policy = policy
-        self.watermark = policy.watermark_blocks(pool)
+        self.watermark = policy.watermark_blocks(pool.usable)
         self.max_model_len = policy.length
         self.budget = policy.max_num_batched_tokens
         self.steps = 0
 
     def schedule(self) -> Scheduled:
+        """Choose the next step."""
         scheduled: Scheduled = {}
         self.threshold = self._long_prefill_threshold()
         self.prefill_allowed = self._prefill_turn()
@@ -81,7 +81,7 @@ class TokenBudgetScheduler(Scheduler):
         missing = request.prompt + request.sampled - computed
         room = self.max_model_len - 1 - computed
         if computed >= request.target:
-            return missing if missing <= room else room
+            return min(missing, room)
         return min(missing, self.threshold, budget, room) if self.prefill_allowed else 0
 
     def _make_room(self, request: Request, tokens: int, scheduled: Scheduled) -> tuple[int, bool, int]:
@@ -141,10 +141,12 @@ class PrioritySchedule(TokenBudgetScheduler):
     """Lower priority values first, in the line and when somebody has to go; ties by arrival."""
 
     def add(self, request: Request) -> None:
+        """Put a request into the line where its urgency puts it."""
         position = bisect.bisect_right(self.waiting, _urgency(request), key=_urgency)
         self.waiting.insert(position, request)
 
     def preempt(self, request: Request) -> None:
+        """Take a request's blocks away and put it back into the line."""
         super().preempt(request)
         self.add(self.waiting.popleft())
 
@@ -212,18 +214,21 @@ class VllmV1(Policy):
         """``max_model_len``, or no limit."""
         return UNLIMITED if self.max_model_len is None else self.max_model_len
 
-    def watermark_blocks(self, pool: BlockPool) -> int:
+    def watermark_blocks(self, usable: int) -> int:
         """Blocks that an admission must leave free; vLLM counts the null block of the pool too."""
-        return int(self.watermark * (pool.usable + 1))
+        return int(self.watermark * (usable + 1))
 
     def pool(self, usable: int, block_size: int) -> BlockPool:
+        """Return a pool, with a prefix cache if asked."""
         return PrefixPool(usable, block_size) if self.prefix_caching else BlockPool(usable, block_size)
 
     def scheduler(self, pool: BlockPool, longest: int) -> TokenBudgetScheduler:  # noqa: ARG002  # the reserving ones need it
+        """Return a scheduler with empty queues."""
         kind = PrioritySchedule if self.policy == "priority" else TokenBudgetScheduler
         return kind(pool, self)
 
     def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # as in scheduler
+        """Return what a request may be at most; see ``Policy.limits``."""
         room = pool.usable * pool.block_size
         blocks = (room, f"the {pool.usable:,} KV blocks of {pool.block_size}")
         bounds = [blocks, (self.length - 1, f"max_model_len {self.length:,}")]
