@@ -33,8 +33,9 @@ def test_a_table_is_downloaded_changed_and_judged(page: Page, tmp_path: Path) ->
     expect(page.get_by_text("Your steps (2)")).to_be_visible(timeout=LONG)
     dots = page.locator('.st-key-own_steps_picture svg [aria-label*="estimate off by"]')
     expect(dots).to_have_count(2, timeout=LONG)
-    table.write_text("model,hardware\nx,y", encoding="utf-8")
-    page.locator(".st-key-own_steps input[type=file]").set_input_files(table)
+    other = tmp_path / "other.csv"
+    other.write_text("model,hardware\nx,y", encoding="utf-8")
+    page.locator(".st-key-own_steps input[type=file]").set_input_files(other)
     expect(page.get_by_text(re.compile("Not taken over. line 1"))).to_be_visible(timeout=LONG)
     expect(page.get_by_text("Your steps (2)")).to_be_visible()
 
