@@ -10,18 +10,18 @@ from typing import Any
 import streamlit as st
 
 import costmodel as cm
+import live
 from costmodel.dtypes import DTYPES, KV_DTYPES
-from pages.parts import codec, state
-from pages.parts.components import caption, complaint
+from pages.parts import codec, live_rates, state
+from pages.parts.components import caption, complaint, markup
 from pages.parts.scenario import Scenario, what_if
 
 _SCENARIO = "_scenario"
 _SOURCES = {
     "datasheet": ("○ datasheet", "the floor: no step can be faster"),
     "calibrated": ("◐ calibrated", "an estimate, fitted to published measurements"),
-    "live": ("● live", "this machine, as measured"),
+    "live": ("● live", "this machine, not measured yet"),
 }
-_NOT_MEASURED = "this machine, not measured yet"
 _FALLBACK = "h100-sxm"
 
 
@@ -34,16 +34,18 @@ def scenario() -> Scenario:
 def sidebar() -> None:
     """Read the URL, draw the shared controls and settle the scenario; call it once a run, before the page."""
     state.restore()
+    live_rates.collect()
     with st.sidebar:
         model = _model()
-        hw = _hardware()
+        profile = live_rates.speaking(model)
+        hw = _measured(profile) if profile else _hardware()
         precision, tensor_parallel = _precision(model, hw)
         factors = _what_if(hw)
         hw = what_if(hw, **factors)
-        rates = _source(model, hw)
-    st.session_state[_SCENARIO] = _settled(
-        Scenario(model, hw, precision, tensor_parallel, **factors, rates=rates, source=rates)
-    )
+        source = _source(model, _catalogued() if profile else hw)
+    spoken = {"rates": profile.rates, "measured": live_rates.described(profile)} if profile else {"rates": source}
+    asked = Scenario(model, hw, precision, tensor_parallel, **factors, **spoken, source=source)
+    st.session_state[_SCENARIO] = _settled(asked)
 
 
 # ---- widgets for pages ---------------------------------------------------------------------------------------
@@ -129,6 +131,20 @@ def _hardware() -> cm.Hardware:
     hw = own or cm.hardware("h100-sxm").replace(id=state.CUSTOM, name="My accelerator", base=None)
     _custom_form(hw)
     return hw
+
+
+def _measured(profile: live.Profile) -> cm.Hardware:
+    """Say which device was measured: while its rates speak, no other can be chosen."""
+    st.selectbox("Hardware", [profile.hardware.name], disabled=True, help="Measured. Another source asks for another.")
+    return profile.hardware
+
+
+def _catalogued() -> cm.Hardware:
+    """The hardware that was chosen, while a measured device takes its place."""
+    packed, chosen = state.value("accelerator"), state.value("hardware")
+    if chosen != state.CUSTOM:
+        return cm.hardware(chosen)
+    return codec.unpack_hardware(packed) if packed else cm.hardware(_FALLBACK)
 
 
 def _hardware_name(id_: str, own: cm.Hardware | None) -> str:
@@ -240,23 +256,39 @@ def _what_if(hw: cm.Hardware) -> dict[str, float]:
 
 
 def _source(model: cm.Model, hw: cm.Hardware) -> str:
+    """Ask who answers; ``hw`` is the catalogue's device, or the user's own, never a measured one."""
     caption("Who answers")
-    available = ["datasheet", *(["calibrated"] if _calibrated(model, hw) else [])]
+    profile = live_rates.profile()
+    missing = live_rates.obstacle(profile, model) if profile else _SOURCES["live"][1]
+    captions = {"datasheet": _SOURCES["datasheet"][1]}
+    if _calibrated(model, hw):
+        captions["calibrated"] = _SOURCES["calibrated"][1]
+    if profile and not missing:
+        captions["live"] = live_rates.described(profile)
     asked = state.value("rates")
-    if asked not in available:
-        state.notice("rates", f"There are no {asked} rates for {hw.name}, so the datasheet answers.")
+    if asked not in captions:
+        state.notice("rates", _unanswered(asked, hw, missing))
     st.session_state.setdefault("rates", "datasheet")
     chosen: str = st.radio(
         "Who answers",
-        available,
+        list(captions),
         key="rates",
         format_func=lambda name: _SOURCES[name][0],
-        captions=[_SOURCES[name][1] for name in available],
+        captions=list(captions.values()),
         label_visibility="collapsed",
         persist_state="session",
     )
-    st.html(f'<p class="sc-later muted">{_SOURCES["live"][0]}<br><small>{_NOT_MEASURED}</small></p>')
+    if missing:
+        note = markup(missing if profile is None else f"not for this model: {missing}")
+        st.html(f'<p class="sc-later muted">{_SOURCES["live"][0]}<br><small>{note}</small></p>')
     return chosen
+
+
+def _unanswered(asked: str, hw: cm.Hardware, missing: str) -> str:
+    """Why a source that was asked for does not answer."""
+    if asked == "live":
+        return f"There are no live rates ({missing}), so the datasheet answers."
+    return f"There are no {asked} rates for {hw.name}, so the datasheet answers."
 
 
 @lru_cache(maxsize=512)
@@ -274,6 +306,7 @@ def _settled(asked: Scenario) -> Scenario:
     candidates = (
         asked,
         replace(asked, precision=cm.Precision()),
+        replace(asked, precision=cm.Precision(), tensor_parallel=1),
         Scenario(asked.model, cm.hardware(_FALLBACK), cm.Precision()),
         Scenario(cm.model("qwen3-0.6b"), cm.hardware(_FALLBACK), cm.Precision()),
     )

@@ -20,6 +20,7 @@ class Scenario:
     bandwidth_x, compute_x, memory_x: those multipliers.
     rates: what ``cm.price`` takes: "datasheet", "calibrated", or measured rates.
     source: which of the three sources that is.
+    measured: of live rates, on which device and when, in words.
     """
 
     model: cm.Model
@@ -31,6 +32,7 @@ class Scenario:
     memory_x: float = 1.0
     rates: Any = "datasheet"
     source: str = "datasheet"
+    measured: str = ""
 
     @property
     def formats(self) -> Formats:
@@ -47,7 +49,9 @@ class Scenario:
     @property
     def label(self) -> str:
         """The scenario in a line: "Qwen3-0.6B · H100 SXM · bf16 · 1 GPU"."""
-        gpus = "1 GPU" if self.tensor_parallel == 1 else f"{self.tensor_parallel} GPUs"
+        gpus = ["1 GPU" if self.tensor_parallel == 1 else f"{self.tensor_parallel} GPUs"]
+        if self.source == "live" and self.tensor_parallel == 1:
+            gpus = []  # what was measured may be a CPU
         what_if = [
             f"{name} × {factor:g}"
             for name, factor in (
@@ -57,7 +61,7 @@ class Scenario:
             )
             if factor != 1
         ]
-        return " · ".join([self.model.name, self.hardware.name, self.stored_weights, gpus, *what_if])
+        return " · ".join([self.model.name, self.hardware.name, self.stored_weights, *gpus, *what_if])
 
     def price(self, step: cm.Step, count: Count | None = None) -> cm.Cost:
         """Price a step, or a sweep of steps, as the sidebar says."""
@@ -73,7 +77,7 @@ class Scenario:
 
     def datasheet(self) -> Scenario:
         """The same, priced as a floor."""
-        return replace(self, rates="datasheet", source="datasheet")
+        return replace(self, rates="datasheet", source="datasheet", measured="")
 
     def without_what_if(self) -> Scenario:
         """The same with the machine as its datasheet has it."""
