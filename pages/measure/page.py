@@ -1,0 +1,18 @@
+"""The Measure page: measure this machine with the model's shapes, and what came of it beside floor and estimate."""
+
+from pages.measure import asking, files, words
+from pages.measure.results import Results, measured, show
+from pages.parts import components, controls, live_rates
+
+scenario = controls.scenario()
+profile = live_rates.profile()
+
+components.top(measured(scenario, profile) if profile else scenario, *words.headline(profile))
+
+asking.ask(scenario.model, profile)
+
+if profile is not None:
+    asking.offer_to_speak(scenario, profile)
+    show(Results(profile, scenario.model))
+
+files.exchange(profile)
