@@ -133,6 +133,12 @@ class Step:
         """
         return cls._groups(("prefill", 1, chunk, chunk_cached, chunk_logits), ("decode", batch, 1, context, 1))
 
+    def without_logits(self) -> Step:
+        """The same step where no position goes through the LM head: of a part of a model that ends before it."""
+        step = object.__new__(Step)
+        step._fill(self.new, self.cached, self.count, np.zeros_like(self.logits), self._decoding)
+        return step
+
     # ---- sums over the sequences, each an array of the points' shape (a float for one step) -------------------
 
     def total(self, values: Any, phase: Phase | None = None) -> Any:

@@ -112,3 +112,12 @@ def test_the_worked_figures_of_the_docstrings_hold_for_arrays():
     tokens = np.array([0, 6, 4096])
     assert visible_pairs(tokens).tolist() == [0, 21, 4096 * 4097 / 2]
     assert cached_reads(tokens, window=128).tolist() == [0, 6, 127]
+
+
+def test_a_step_without_logits_differs_in_nothing_else() -> None:
+    step = Step.mixed(512, 100, np.array([4, 8]), 2048)
+    inner = step.without_logits()
+    assert not np.any(inner.logit_positions)
+    assert np.array_equal(inner.tokens, step.tokens)
+    assert np.array_equal(inner.pairs(phase="decode"), step.pairs(phase="decode"))
+    assert np.array_equal(inner.reads(phase="prefill"), step.reads(phase="prefill"))
