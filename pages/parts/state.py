@@ -24,6 +24,7 @@ from costmodel.dtypes import DTYPES, KV_DTYPES
 from pages.parts import codec
 
 CUSTOM = "custom"
+MOST_SEQUENCES = 1024  # that decode together
 AUTO = "auto"  # as the model stores it, as the chip computes it
 
 
@@ -176,7 +177,9 @@ CONTROLS: dict[str, Control] = {
         Choice("count", "weights", lambda: ("weights", "attention")),
         Choice("step", "decode", lambda: ("decode", "prefill", "mixed")),
         Choice("sort", "order", lambda: ("order", "seconds", "bytes", "flops")),
-        Number("batch", 1, 1, 1024, grid=geometric(high=1024, extra=[100, 200, 300, 400, 500, 1000])),
+        Number(
+            "batch", 1, 1, MOST_SEQUENCES, grid=geometric(high=MOST_SEQUENCES, extra=[100, 200, 300, 400, 500, 1000])
+        ),
         Number(
             "prompt", 500, 1, 131072, grid=geometric(high=131072, extra=[100, 200, 300, 500, 1000, 2000, 5000, 10000])
         ),

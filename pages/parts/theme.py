@@ -90,6 +90,7 @@ _SHEET = f"""
 .sc-headline b {{font-weight: 600; white-space: nowrap;}}
 .sc-caption {{font-size: .875rem; border-top: 1px solid var(--rule); padding-top: .8rem; margin-top: .4rem;}}
 .sc-later {{font-size: .9375rem; margin: -.6rem 0 0 .2rem;}}
+.sc-question {{margin: 0;}}
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;

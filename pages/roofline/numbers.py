@@ -140,16 +140,21 @@ class Roofline:
     @cached_property
     def crossing(self) -> float | None:
         """T* of decode steps: the batch at which they turn compute-bound."""
-        return self._crossing("decode", self.context)
+        return self._crossing("decode", self.context, self.count)
 
     @cached_property
     def prefill_crossing(self) -> float | None:
         """T* of a prompt."""
-        return self._crossing("prefill", 0)
+        return self._crossing("prefill", 0, self.count)
 
-    def _crossing(self, phase: str, context: int) -> float | None:
+    @cached_property
+    def crossing_of_weights(self) -> float | None:
+        """T* of decode steps in the post's count, whatever the page counts."""
+        return self._crossing("decode", self.context, "weights")
+
+    def _crossing(self, phase: str, context: int, count: Count) -> float | None:
         s = self.scenario
-        return cm.crossing(s.model, s.hardware, context, self.count, phase, s.precision, s.tensor_parallel)
+        return cm.crossing(s.model, s.hardware, context, count, phase, s.precision, s.tensor_parallel)
 
     @cached_property
     def asymptote(self) -> float:

@@ -201,7 +201,7 @@ def _names() -> Spec:
         "data": {"name": "curve"},
         "transform": [
             *_only_crossing("step"),
-            # experts that further tokens reach, or a long prompt's own cache: then not the flat line but its end is named
+            # experts that further tokens reach, or a long prompt's own cache: the line is not flat, so its end is named
             *calculate(varies="datum.crosses&&datum.cs>1.3*datum.memory"),
             *calculate(mw=text_width(memory), aw=text_width(arithmetic)),
             *calculate(

@@ -44,7 +44,7 @@ def _times(r: Roofline) -> tuple[float, float]:
     first, _, last = np.log10(few.compute_seconds)
     over = [(plateau + DRAGGED, 0.38 if r.estimates else 0.3)]
     if r.counts_caches:
-        busiest = r.price_base(cm.Step.decode(512, r.context)).seconds
+        busiest = r.price_base(cm.Step.decode(256, r.context)).seconds
         over.append((math.log10(busiest) + DRAGGED, 0.3))
     bottom, top = float(first) - 0.4, float(last) + 0.8
     for _ in range(30):  # each share of the height moves the other end; the shares sum to less than one

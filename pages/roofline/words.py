@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
+from pages.parts.state import MOST_SEQUENCES
 from pages.roofline.numbers import Roofline, operations
 
 _CLOSE = 1e-3
@@ -187,7 +188,7 @@ def under_the_roof(r: Roofline) -> Text:
 
 def questions(r: Roofline) -> list[Question]:
     """What a reader may want to try next; the answers set the controls."""
-    free = round(r.crossing) if r.crossing and r.crossing <= 1024 else 256  # noqa: PLR2004
+    free = min(round(r.crossing_of_weights or MOST_SEQUENCES), MOST_SEQUENCES)
     return [
         Question(
             "How many sequences ride along before a decode step takes any longer?",
