@@ -58,7 +58,7 @@ class Pipeline:
         longest: Any = self.hop if len(self.stages) > 1 else 0.0
         for stage in self.stages:
             longest = np.maximum(longest, stage.seconds)
-        return longest
+        return _plain(longest)
 
     @property
     def seconds(self) -> Any:
@@ -68,7 +68,7 @@ class Pipeline:
     @property
     def token_seconds(self) -> Any:
         """Seconds between two tokens of a sequence while decoding goes on: a group waits for its own last token."""
-        return np.maximum(self.latency, self.microbatches * self.slowest)
+        return _plain(np.maximum(self.latency, self.microbatches * self.slowest))
 
     @property
     def bubble(self) -> Any:
@@ -104,7 +104,7 @@ def pipeline(  # noqa: PLR0917  # those of price, in its order
     >>> llama, h100, step = cm.model("llama-3.1-8b"), cm.hardware("h100-sxm"), cm.Step.decode(1, 2048)
     >>> alone, four = cm.price(llama, h100, step).seconds, pipeline(llama, h100, step, stages=4)
     >>> round(four.latency / alone, 3), round(four.bubble, 2)
-    (1.0, 0.76)
+    (1.0, 0.75)
     """
     _whole("stages", stages, model.num_layers)
     _whole("microbatches", microbatches, _MOST_MICROBATCHES)
@@ -176,7 +176,7 @@ class ExpertParallel:
     @property
     def seconds(self) -> Any:
         """No step can be faster, whatever overlaps."""
-        return np.maximum(np.maximum(self.memory_seconds, self.compute_seconds), self.link_seconds)
+        return _plain(np.maximum(np.maximum(self.memory_seconds, self.compute_seconds), self.link_seconds))
 
     @property
     def bound(self) -> Any:
@@ -207,7 +207,7 @@ def expert_parallel(
     >>> import costmodel as cm
     >>> deepseek, h200, step = cm.model("deepseek-v3"), cm.hardware("h200-sxm"), cm.Step.decode(64, 2048)
     >>> floor = expert_parallel(deepseek, h200, step, gpus=32)
-    >>> float(round(floor.experts_hit, 2)), floor.bound
+    >>> round(floor.experts_hit, 2), floor.bound
     (8.0, 'memory')
     """
     routed = _routed(model)

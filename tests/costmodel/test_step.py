@@ -115,7 +115,7 @@ def test_the_worked_figures_of_the_docstrings_hold_for_arrays():
 
 
 def test_a_step_without_logits_differs_in_nothing_else() -> None:
-    step = Step.mixed(512, 100, np.array([4, 8]), 2048)
+    step = cm.Step.mixed(512, 100, np.array([4, 8]), 2048)
     inner = step.without_logits()
     assert not np.any(inner.logit_positions)
     assert np.array_equal(inner.tokens, step.tokens)
