@@ -10,8 +10,8 @@ import pandas as pd
 import costmodel as cm
 import live
 from live.compare import as_measured, measured_operations
-from pages.measure import words
-from pages.parts import components, live_rates
+from pages.measure import charts, frames, words
+from pages.parts import chart, components, live_rates
 from pages.parts.scenario import Scenario
 
 
@@ -33,6 +33,21 @@ class Results:
         rows = sorted({point.shape["m"] for point in self.profile.of("matmul")})
         return measured_operations(self.profile, self.model, rows[:1] + rows[1:][-1:])
 
+    @cached_property
+    def residuals(self) -> pd.DataFrame:
+        """All points that a rate was fitted to, as launched when the rates speak, with a sentence for each."""
+        table = live.residuals(self.profile)
+        table = table[table["mode"] == self.profile.modes[-1]]
+        said = table.operation.str.replace("_", " ") + ", " + table["shape"].str.replace("_", " ")
+        return table.assign(said=said)
+
+    @cached_property
+    def decode_attention(self) -> pd.DataFrame:
+        """Those of decode attention, with the cached tokens that each reads."""
+        table = self.residuals[self.residuals.operation == "attention_decode"]
+        sizes = [(p.shape["batch"] * p.shape["kv_len"]) for p in self.profile.of("attention_decode")]
+        return table.assign(cached=sizes) if len(sizes) == len(table) else table.iloc[:0]
+
 
 def measured(scenario: Scenario, profile: live.Profile) -> Scenario:
     """The scenario on the measured device, whichever source answers on the other pages."""
@@ -50,16 +65,45 @@ def measured(scenario: Scenario, profile: live.Profile) -> Scenario:
 def show(results: Results) -> None:
     """All that was measured, from the key numbers to the single multiply."""
     profile = results.profile
+    _time(results)
     components.figures(words.figures(profile))
     for sentence in words.about(profile):
         components.note(sentence)
+    _steps(results)
+    components.section("The rates that were fitted", "These price every page while live is the source.")
+    words.fits(profile).draw()
+    _under_the_roof(results)
+    _over_context(results)
+    if len(results.operations):
+        components.section("Single multiplies", "The model's own matrices, a launch each.")
+        words.operations(results.operations).draw()
+
+
+def _time(results: Results) -> None:
+    if len(results.steps):
+        data = frames.time_data(results.profile, results.model, results.steps)
+        chart.draw(charts.time_spec(), data, key="measure_time", alt=words.time_alt(results.profile, results.steps))
+
+
+def _steps(results: Results) -> None:
     components.section("Whole steps", "One block measured, times their number, and the modelled head; or all of it.")
     if len(results.steps):
         words.steps(results.steps).draw()
     else:
         components.note(f"No whole step of {results.model.name} is in this profile: measure with it to see some.")
-    components.section("The rates that were fitted", "These price every page while live is the source.")
-    words.fits(profile).draw()
-    if len(results.operations):
-        components.section("Single multiplies", "The model's own matrices, a launch each.")
-        words.operations(results.operations).draw()
+
+
+def _under_the_roof(results: Results) -> None:
+    hw, dtype = results.profile.hardware, results.profile.dtype
+    if results.residuals.flops.gt(0).any():
+        components.section("Under the roof", "What each measured kernel reached, against the work that it does a byte.")
+        data = frames.roof_data(results.residuals, hw.bandwidth, hw.peak[dtype])
+        chart.draw(charts.roof_spec(), data, key="measure_roof", alt=words.roof_alt(results.profile))
+
+
+def _over_context(results: Results) -> None:
+    table = results.decode_attention
+    if len(table):
+        components.section("Decode attention against context", "One layer: it reads every cached token once.")
+        data = frames.context_data(table, results.profile.hardware.bandwidth)
+        chart.draw(charts.context_spec(), data, key="measure_context", alt=words.context_alt(table))

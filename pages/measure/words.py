@@ -186,3 +186,36 @@ def operations(table: Any) -> Table:
         ],
         list(table.itertuples()),
     )
+
+
+# ---- alt texts -------------------------------------------------------------------------------------------------------
+
+
+def time_alt(profile: live.Profile, table: Any) -> str:
+    """The message of the picture of measured steps."""
+    told = "; ".join(
+        f"{step_name(row)} {format.seconds(row.measured)}, {format.times(row.measured / row.floor)} the floor and "
+        f"{format.times(row.ratio)} the model"
+        for row in table.itertuples()
+    )
+    return f"Time of whole steps on {profile.hardware.name} against the tokens in them. Measured: {told}."
+
+
+def roof_alt(profile: live.Profile) -> str:
+    """The message of the achieved rates."""
+    reads, multiplies = best(profile)
+    return (
+        f"Achieved FLOP/s of each measured kernel on {profile.hardware.name} against FLOP a byte, under a roof of "
+        f"{format.byte_rate(profile.hardware.bandwidth)} and "
+        f"{format.flop_rate(profile.hardware.peak[profile.dtype])}; read at {format.byte_rate(reads)}, multiplied at "
+        f"{format.flop_rate(multiplies)}."
+    )
+
+
+def context_alt(table: Any) -> str:
+    """The message of decode attention over context."""
+    last = table.loc[table.cached.idxmax()]
+    return (
+        f"Time of one layer's decode attention against the cached tokens that it reads: {format.count(last.cached)} "
+        f"take {format.seconds(last.measured)}, where the fitted rates say {format.seconds(last.predicted)}."
+    )
