@@ -25,8 +25,8 @@ from live.errors import Cancelled, DeviceBusy, LiveError
 
 Event = Mapping[str, Any]
 
-COMMAND: tuple[str, ...] = (sys.executable, "-m", "live", "worker")
-"""What a worker is started as."""
+COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "live", "worker")
+"""What a worker is started as; not even a folder that Python happens to be started in can put itself in between."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 _LONGEST_LINE = 2**20  # bytes of one event; none comes near

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from costmodel.errors import ConfigError
 from costmodel.hardware import GIB, Hardware, hardware
 
 _NAMES: tuple[tuple[str, str], ...] = (
@@ -132,14 +133,18 @@ def match(name: str, kind: str, memory: float, units: int | None = None) -> Matc
     return _unsure(name, plain, memory, units, named)
 
 
-def named(choice: str, found: Match) -> Match:
-    """The match after a person has said that the device is ``choice``, one of the candidates.
+def chosen(choice: str, name: str, found: Match) -> Match:
+    """The match after a person has said that the device called ``name`` is ``choice``, one of the candidates.
 
     Raises
     ------
     UnknownHardware: when the catalogue has no such row.
+    ConfigError: when the device cannot be that row.
     """
     row = hardware(choice)
+    if choice not in found.candidates:
+        allowed = ", ".join(found.candidates) or "none: its figures are those that are measured"
+        raise ConfigError("hardware", choice, f"a row that {name} may be ({allowed})")
     return Match(row, found.candidates, f"{row.name}, as chosen by hand")
 
 

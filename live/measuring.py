@@ -14,6 +14,7 @@ from live import client
 from live.client import COMMAND, Event, Limits
 from live.device import Device
 from live.errors import LiveError
+from live.matching import chosen
 from live.plans import Plan, plan_named
 from live.points import Point
 from live.profile import Profile
@@ -95,7 +96,7 @@ def measure(
     ConfigError: for a device, plan, format or model that cannot be measured.
     Cancelled, DeviceBusy, LiveError: as ``live.errors`` says; nothing is left running.
     """
-    chosen = plan_named(plan)
+    settled = plan_named(plan)
     if threads is not None and not 1 <= threads <= _MOST_THREADS:
         raise ConfigError("threads", threads, f"1 to {_MOST_THREADS}")
     subject = Subject.of(model)
@@ -103,12 +104,12 @@ def measure(
         "task": "measure",
         "device": device,
         "subject": subject.to_json(),
-        "plan": chosen.to_json(),
+        "plan": settled.to_json(),
         "dtype": dtype,
         "threads": threads,
     }
-    limits = limits or Limits(total=max(_LEAST, _PATIENCE * chosen.seconds))
-    heard = _Listener(subject, chosen, progress or (lambda _: None), hardware)
+    limits = limits or Limits(total=max(_LEAST, _PATIENCE * settled.seconds))
+    heard = _Listener(subject, settled, progress or (lambda _: None), hardware)
     with closing(client.run(request, limits, cancel or (lambda: False), command)) as events:
         for event in events:
             heard.hear(event)
@@ -138,6 +139,8 @@ class _Listener:
             raise LiveError(f"The measuring process reported something impossible: {error}") from error
         if event["event"] == "progress" and self.at is not None:
             self.progress(self.at)
+        if event["event"] == "device" and self.device is not None and self.hardware is not None:
+            chosen(self.hardware, self.device.name, self.device.match)  # before time is spent on it
 
     def move(self, event: Event) -> None:
         """Take in how far it is."""

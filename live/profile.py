@@ -22,7 +22,7 @@ from live import untrusted
 from live.checks import impossible
 from live.device import WIDE, Device
 from live.fitting import Key, fit_key, fits_of, form_of, predicted, rates_of
-from live.matching import Match, named
+from live.matching import Match, chosen
 from live.points import MODES, Mode, Point
 from live.probes import PROBES
 from live.subject import Subject
@@ -103,12 +103,7 @@ class Profile:
         ConfigError: when the row that was chosen cannot be this device.
         """
         found = self.device.match
-        if self.hardware_id is None:
-            return found
-        if self.hardware_id not in found.candidates:
-            allowed = ", ".join(found.candidates) or "none: its figures are those that are measured"
-            raise ConfigError("hardware", self.hardware_id, f"a row that {self.device.name} may be ({allowed})")
-        return named(self.hardware_id, found)
+        return found if self.hardware_id is None else chosen(self.hardware_id, self.device.name, found)
 
     @property
     def row(self) -> Hardware | None:

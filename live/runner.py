@@ -15,6 +15,7 @@ from live.lab import Lab
 from live.points import Case, Mode, Point
 from live.probes import PROBES
 from live.probes.base import Probe, Ready, Task
+from live.untrusted import printable
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -195,7 +196,7 @@ class Runner:
             self.emit({"event": "note", "text": text})
         for reason, labels in self._left_out.items():
             shown = "; ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")  # noqa: PLR2004
-            self.emit({"event": "note", "text": f"Left out of {reason} ({shown})."[:400]})
+            self.emit({"event": "note", "text": printable(f"Left out of {reason} ({shown}).")})
         self.emit({"event": "finished", "seconds": time.perf_counter() - self._started})
 
 

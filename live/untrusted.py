@@ -41,6 +41,11 @@ def text(key: str, value: object, *, empty: bool = True) -> str:
     return value
 
 
+def printable(value: str) -> str:
+    """``value`` as ``text`` accepts it: what a driver or an error says, without control characters, cut to length."""
+    return "".join(letter if letter.isprintable() else " " for letter in value)[:_LONGEST]
+
+
 def number(key: str, value: object) -> float:
     """Return ``value`` as a float when it is a finite number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

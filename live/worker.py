@@ -26,6 +26,7 @@ from live.lock import holding
 from live.plans import Plan
 from live.runner import Emit, Runner, first_line, out_of_memory
 from live.subject import Subject
+from live.untrusted import printable
 
 _GONE = 3  # exit status when nobody listens any more
 
@@ -134,12 +135,12 @@ def _as_used(device: Device, settings: Mapping[str, str]) -> Device:
 def _software(settings: Mapping[str, str]) -> dict[str, str]:
     import torch
 
-    return {
+    versions = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "system": f"{platform.system()} {platform.machine()}",
-        **settings,
     }
+    return {name: printable(str(value)) for name, value in {**versions, **settings}.items()}
 
 
 def _now() -> str:

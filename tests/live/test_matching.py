@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import costmodel as cm
 from costmodel.hardware import GIB
-from live.matching import match, named
+from live.matching import chosen, match
 
 RIGHT = [
     ("Tesla T4", 14.6, "t4"),
@@ -106,10 +106,13 @@ def test_when_unsure_it_says_so_and_asks(name, gib, candidates):
 
 
 def test_a_person_may_name_one_of_the_candidates():
-    found = named("h100-pcie", match("NVIDIA H100 80GB HBM2e", "cuda", 79.1 * GIB))
+    name = "NVIDIA H100 80GB HBM2e"
+    found = chosen("h100-pcie", name, match(name, "cuda", 79.1 * GIB))
     assert found.hardware is cm.hardware("h100-pcie")
     with pytest.raises(cm.UnknownHardware):
-        named("h100-xxl", found)
+        chosen("h100-xxl", name, found)
+    with pytest.raises(cm.ConfigError, match="may be"):
+        chosen("b200", name, found)
 
 
 @pytest.mark.parametrize(("cores", "row"), [(40, "m3-max"), (30, None)])

@@ -2,15 +2,15 @@
 
 In the names of the tests beside this file: TOR01 (a clock that does not wait) in test_checks and test_backends; TOR03
 and TOR04 (data that are still in a cache) in test_clock, test_network and test_backends; TOR06 and TOR10 (launched one
-by one or captured) in test_fitting; TOR07 (the host's share) in test_compare; TOR09 (MIG slices) in test_matching; TOR12
-(capacity of a cache) in test_network. Below: the figures of those that follow from the cost model.
+by one or captured) in test_fitting; TOR07 (the host's share) in test_compare; TOR09 (MIG slices) in test_matching;
+TOR12 (capacity of a cache) in test_network. Below: the figures of those that follow from the cost model.
 
 Out of reach without the GPU that was measured: how much a hot L2 flatters a GB200 (TOR03), the 42 and 159 tokens a
 second of an A100 (TOR06), the 4.2 and 2.7 ms with and without CUDA graphs (TOR10), the 11.3 and 26.9 ms of an H200
 (TOR12). That a fixed cost a step fits one batch size only (TOR10) is why an overhead here belongs to a launch of an
 operation, in the mode in which it was measured, and why whole blocks are measured too. Weight-only int8 in eager mode
-(TOR06) is not measured: its two passes are a missing kernel; the format is priced with the fit of the 16-bit multiplies,
-and the source says so.
+(TOR06) is not measured: its two passes are a missing kernel; the format is priced with the fit of the 16-bit
+multiplies, and the source says so.
 """
 
 import json

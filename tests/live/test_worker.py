@@ -276,6 +276,7 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
         ({"dtype": "fp8"}, "dtype"),
         ({"plan": "thorough"}, "plan"),
         ({"threads": 0}, "threads"),
+        ({"hardware": "epyc-9654"}, "hardware"),
     ],
 )
 def test_bad_input_is_a_value_error(options, match):
