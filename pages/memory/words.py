@@ -13,6 +13,7 @@ from pages.memory.numbers import Memory, Part, latent
 from pages.parts.components import Column, Figure, Html, Ink, Line, Question, Table, share_bar
 from pages.parts.components import Part as Words
 from pages.parts.format import (
+    BINARY_BYTES,
     BYTES,
     NBSP,
     Quantity,
@@ -131,7 +132,7 @@ def figures(m: Memory) -> list[Figure]:
     return [
         Figure("weights" if m.gpus == 1 else "weights, each GPU", gibibytes(fit.weight_bytes), "memory"),
         Figure("left for caches", gibibytes(fit.kv_pool_bytes) if fit.kv_pool_bytes > 0 else "nothing"),
-        Figure("tokens that fit", tokens(fit.kv_tokens) if m.has_cache else "any number"),
+        Figure("tokens that fit", tokens(fit.kv_tokens).value if m.has_cache else "any number"),
         Figure(f"sequences of {count(m.context)}", count(fit.max_batch)),
         Figure(f"longest context, B = {count(m.batch)}", _longest(fit)),
     ]
@@ -232,7 +233,11 @@ def _room(m: Memory) -> list[Line]:
         Line("usable", f"what a program can use{on_the_box}{given}", _both(fit.usable_bytes)),
         Line("may be used", f"{gibibytes(fit.usable_bytes, 4)} × {m.utilization:g}", _both(fit.budget_bytes)),
         Line("weights", _parameters(m), _both(fit.weight_bytes, "memory")),
-        Line("pool", [*pool, f" − {gibibytes(fit.reserve_bytes, 4)} of reserve"], _both(fit.kv_pool_bytes)),
+        Line(
+            "pool",
+            [*pool, f" − {quantity(fit.reserve_bytes, BINARY_BYTES, 4, trim=True)} of reserve"],
+            _both(fit.kv_pool_bytes),
+        ),
     ]
 
 
@@ -284,7 +289,11 @@ def _together(m: Memory) -> list[Line]:
     return [
         Line("sequences", f"{pool} ÷ {each}, whole ones{groups}", Ink(count(fit.max_batch), "", strong=True), gap=True),
         Line("tokens", f"{count(fit.blocks)} blocks × {m.block_size}", Ink(count(fit.kv_tokens), "", strong=True)),
-        Line("longest context", f"of which {_sequences(m.batch)} fit", Ink(_longest(fit), "", strong=True)),
+        Line(
+            "longest context",
+            f"at which {_sequences(m.batch)} fit{'s' * (m.batch == 1)}",
+            Ink(_longest(fit), "", strong=True),
+        ),
     ]
 
 

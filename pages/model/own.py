@@ -15,6 +15,7 @@ from pages.parts.components import caption, complaint, note
 _REFUSED = "_own_model_refused"
 _UPLOAD_MB = 4
 _LONGEST = 360  # characters of a refusal
+_LONGEST_KEPT = 100_000  # characters left in the box to be mended: the browser sends them along with every move
 _QUANTIZATION = "hf_quant_config.json"
 _EXAMPLE = '{"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 80, …}'
 
@@ -98,7 +99,7 @@ def _where_it_lives() -> None:
 def _read_pasted() -> None:
     text = st.session_state["own_config"]
     _adopt(lambda: (text, st.session_state["own_quantization"], st.session_state["own_name"]))
-    if not st.session_state.get(_REFUSED):
+    if not st.session_state.get(_REFUSED) or len(text) > _LONGEST_KEPT:
         for key in ("own_config", "own_quantization", "own_name"):
             st.session_state[key] = ""
 

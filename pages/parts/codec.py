@@ -17,7 +17,6 @@ from typing import Any
 
 import costmodel as cm
 from costmodel.hardware import GIB
-from pages.parts.format import parameters
 
 LONGEST_TEXT = 16_000  # characters of a packed value: browsers and proxies cut longer addresses
 LONGEST_JSON = 1_000_000  # bytes after unpacking
@@ -104,10 +103,8 @@ def clean_name(name: str) -> str:
 
 
 def _described(model: cm.Model) -> str:
-    """A name for a config that has none: "llama 70.55 B"."""
-    if model.name != model.family:
-        return model.name
-    return f"{model.family} {parameters(model.total_params)}"
+    """The name that a config gives itself, else one of its family: "My llama"."""
+    return model.name if model.name != model.family else f"My {model.family}"
 
 
 def pack_hardware(hw: cm.Hardware) -> str:

@@ -166,8 +166,8 @@ def test_a_packed_model_is_the_model_that_was_given() -> None:
     assert codec.link_model(packed) == model
 
 
-def test_a_model_without_a_name_is_called_after_its_family_and_size() -> None:
-    assert plain(codec.own_model(own.packed_model(LLAMA_70B_TEXT, "", "")).name) == "llama 70.55 B"
+def test_a_model_without_a_name_is_called_after_its_family() -> None:
+    assert plain(codec.own_model(own.packed_model(LLAMA_70B_TEXT, "", "")).name) == "My llama"
     named = LLAMA_70B_TEXT.replace('"model_type"', '"_name_or_path": "meta-llama/Llama-3.1-70B", "model_type"')
     assert codec.own_model(own.packed_model(named, "", "")).name == "Llama-3.1-70B"
 
@@ -183,7 +183,7 @@ def test_a_link_with_something_else_in_it_is_refused(value: object) -> None:
 def test_a_name_of_letters_that_cannot_be_shown_is_cleaned() -> None:
     assert codec.clean_name("\ud800a\u202eb\n\x00c" + "x" * 200) == "abc" + "x" * 77
     packed = codec.pack([{**LLAMA_70B, "\ud800": "\ud800"}, None, "\ud800"])
-    assert plain(codec.link_model(packed).name) == "llama 70.55 B"
+    assert plain(codec.link_model(packed).name) == "My llama"
 
 
 def test_uploads_are_told_apart_by_name() -> None:

@@ -84,7 +84,7 @@ def test_a_pasted_model_becomes_the_sidebars_and_travels() -> None:
     at = paste(open_page("model"), LLAMA_70B_TEXT)
     assert figures(at)["parameters"] == "70.55 B"
     assert value(at, "model") == "custom"
-    assert "llama 70.55 B has 70.55 B parameters in 80 layers" in text(at)
+    assert "My llama has 70.55 B parameters in 80 layers" in text(at)
     assert "It is in the address of this page" in text(at)
     assert value(at, "own_config") == ""
     assert not notices(at)
@@ -96,7 +96,7 @@ def test_a_pasted_model_becomes_the_sidebars_and_travels() -> None:
     fit = cm.memory(model_of(at), cm.hardware("h200-sxm"), context=2048)
     assert figures(at)["sequences of 2,048"] == f"{fit.max_batch:,}"
     go(at, "roofline")
-    assert "One decode step of llama 70.55 B on H200 SXM" in text(at)
+    assert "One decode step of My llama on H200 SXM" in text(at)
 
     again = open_page("model", **link(at))
     assert (value(again, "model"), value(again, "hardware")) == ("custom", "h200-sxm")
