@@ -282,11 +282,11 @@ def own_sentence(summary: accuracy.Summary, *, sample: bool) -> list[Words]:
         return [f"{whose}: all {count(summary.impossible)} are faster than the floor allows, so none is compared."]
     of = "" if sample else f" ({count(summary.rows)})"
     return [
-        f"{whose}{of}: half of them are within ",
+        f"{whose}{of}: the estimate is within ",
         Ink(share(summary.estimate), strong=True),
-        " of the estimate, and nine in ten within ",
+        " of half of them and within ",
         Ink(share(summary.estimate_p90), strong=True),
-        f"; the floor is {share(summary.floor)} too fast. {share(summary.in_band)} lie in the estimate's own band.",
+        f" of nine in ten; the floor is {share(summary.floor)} too fast. {share(summary.in_band)} lie in the estimate's own band.",
     ]
 
 

@@ -160,7 +160,7 @@ def table(*lines: str) -> bytes:
 def test_public_measurements_stand_there_until_ones_own_do() -> None:
     at = open_page("accuracy")
     summary = accuracy.summarise(accuracy.judge(accuracy.read_steps(accuracy.SAMPLE)))
-    assert f"6 public measurements, until you bring yours: half of them are within {percent(summary.estimate)}" in text(
+    assert f"6 public measurements, until you bring yours: the estimate is within {percent(summary.estimate)}" in text(
         at
     )
     upload(at, table("qwen3-0.6b,h100-sxm,,,64,2048,0.0075", "qwen3-0.6b,h100-sxm,,500,,,0.0026"))
@@ -168,7 +168,7 @@ def test_public_measurements_stand_there_until_ones_own_do() -> None:
         accuracy.read_steps(table("qwen3-0.6b,h100-sxm,,,64,2048,0.0075", "qwen3-0.6b,h100-sxm,,500,,,0.0026"))
     )
     said = text(at)
-    assert "Your steps (2): half of them are within" in said
+    assert "Your steps (2): the estimate is within" in said
     assert f"Qwen3-0.6B on H100 SXM, decode of 64 at 2,048 2 {plain(format.seconds(0.0075))}" in said
     assert plain(words.signed(judged.estimate_error[0])) in said
     assert alt(at, 1).startswith("Predicted against measured seconds of 2 steps")
