@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +31,7 @@ _WITH_CACHES = ("attention", "latent")  # kinds of operations that depend on mor
 _LONGEST_STRETCH = 4096  # steps priced in one call
 
 
+@lru_cache(maxsize=32)
 def priced_steps(  # the order is that of ``costmodel.price``
     model: Model,
     hw: Hardware,
@@ -38,7 +40,10 @@ def priced_steps(  # the order is that of ``costmodel.price``
     host: str | None = None,
     tensor_parallel: int = 1,
 ) -> Pricer:
-    """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster."""
+    """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster.
+
+    It is kept: what it has looked up once serves the next simulation too.
+    """
     if rates == "datasheet":
         return floor_steps(model, hw, precision, tensor_parallel)
     if isinstance(rates, str) and rates != "calibrated":

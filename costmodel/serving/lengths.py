@@ -89,28 +89,29 @@ class Lognormal:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Between equally spaced quantiles, linear in the logarithm: a trace's lengths in a few numbers.
+    """Between quantiles, linear in the logarithm: a trace's lengths in a few numbers.
 
     Attributes
     ----------
     tokens: the quantiles, from the least to the greatest length.
+    shares: of all requests, those that are not longer, from 0 to 1; None: equally spaced.
     """
 
     tokens: tuple[int, ...]
+    shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if len(self.tokens) < 2 or any(b < a for a, b in zip(self.tokens, self.tokens[1:], strict=False)):  # noqa: PLR2004
+        _check("tokens", min(self.tokens, default=0))
+        if len(self.tokens) < 2 or list(self.tokens) != sorted(self.tokens):  # noqa: PLR2004  # two ends at least
             raise ConfigError("tokens", self.tokens, "two or more lengths in ascending order")
-        _check("tokens", self.tokens[0])
-
-    def at(self, shares: NDArray[np.float64]) -> Ints:
-        """Return the lengths below which these shares of all requests lie."""
-        places = np.linspace(0, 1, len(self.tokens))
-        return np.rint(np.exp(np.interp(shares, places, np.log(self.tokens)))).astype(np.int64)
+        if self.shares is not None and (len(self.shares) != len(self.tokens) or list(self.shares) != sorted(self.shares)):
+            raise ConfigError("shares", self.shares, "a share for each length, in ascending order")
 
     def draw(self, count: int, rng: np.random.Generator) -> Ints:
         """Return ``count`` lengths."""
-        return self.at(rng.random(count))
+        shares = np.linspace(0, 1, len(self.tokens)) if self.shares is None else np.array(self.shares)
+        drawn = np.exp(np.interp(rng.random(count), shares, np.log(self.tokens)))
+        return np.rint(drawn).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -145,23 +146,23 @@ def lengths(spec: int | tuple[int, int] | Lengths) -> Lengths:
     return Fixed(spec) if isinstance(spec, int) else spec
 
 
-# Quantiles (0, 1/24, 2/24 ... 1) of the first 5,000 and 3,000 requests of the Azure LLM inference traces of 2023
-# (github.com/Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024). Prompts and outputs are hardly
-# tied there: their rank correlations are 0.05 and -0.05.
+# Quantiles of the first 5,000 and 3,000 requests of the Azure LLM inference traces of 2023 (github.com/Azure/
+# AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024), every twentieth and four in the upper tail. Prompts
+# and outputs are hardly tied there: their rank correlations are 0.05 and -0.05.
+_SHARES = (*(i / 20 for i in range(20)), 0.97, 0.99, 0.997, 1.0)
 # fmt: off
 AZURE_CONV_PROMPTS = Quantiles((
-    2, 181, 206, 373, 387, 398, 407, 512, 965, 1000, 1018, 1032, 1046, 1061, 1079, 1094, 1114, 1139, 1164, 1219, 1315,
-    1820, 2698, 4083, 7930,
-))
+    2, 181, 238, 382, 396, 407, 843, 983, 1010, 1029, 1046, 1065, 1085, 1106, 1135, 1164, 1234, 1351, 2314, 4080,
+    4087, 4107, 4185, 7930,
+), _SHARES)
 AZURE_CONV_OUTPUTS = Quantiles((
-    10, 37, 50, 62, 74, 84, 91, 98, 107, 130, 152, 177, 217, 375, 386, 394, 396, 399, 405, 411, 418, 427, 441, 507,
-    1000,
-))
+    10, 40, 55, 69, 82, 91, 99, 114, 142, 171, 217, 376, 390, 396, 398, 405, 413, 421, 431, 487, 534, 638, 907, 1000,
+), _SHARES)
 AZURE_CODE_PROMPTS = Quantiles((
-    6, 64, 132, 195, 304, 456, 622, 772, 894, 1016, 1111, 1260, 1404, 1635, 1803, 2076, 2276, 2437, 2689, 3053, 3577,
-    4227, 5481, 6966, 7437,
-))
+    6, 76, 156, 250, 406, 622, 799, 931, 1060, 1201, 1404, 1691, 1892, 2168, 2411, 2689, 3165, 3758, 4822, 6586,
+    7433, 7436, 7436, 7437,
+), _SHARES)
 AZURE_CODE_OUTPUTS = Quantiles((
-    6, 6, 6, 7, 8, 8, 9, 9, 10, 10, 11, 12, 13, 14, 15, 16, 17, 19, 22, 26, 33, 46, 60, 103, 1899,
-))
+    6, 6, 7, 7, 8, 9, 9, 10, 11, 12, 13, 14, 15, 17, 19, 22, 27, 37, 55, 89, 131, 253, 697, 1899,
+), _SHARES)
 # fmt: on
