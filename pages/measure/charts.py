@@ -23,7 +23,6 @@ _SHAPES = {
     "matmul": "square",
     "attention_decode": "circle",
     "attention_prefill": "diamond",
-    "elementwise": "triangle-up",
     "moe": "cross",
 }
 _FILLS = {"attention_decode": "decode", "attention_prefill": "prefill", "decode": "decode", "prefill": "prefill"}
@@ -72,19 +71,25 @@ def context_spec() -> Spec:
 @st.cache_resource(show_spinner=False)
 def roof_spec() -> Spec:
     """Achieved rates under the roof."""
-    roof = {
-        "data": {"name": "roof"},
-        "mark": {"type": "line", "strokeWidth": 4, "clip": True, "aria": False},
-        "encoding": {"x": _ROOF.x("intensity"), "y": _ROOF.y("rate"), "stroke": colour("memory")},
-    }
-    operations = ("matmul", "attention_decode", "attention_prefill", "elementwise", "moe")
+    operations = ("matmul", "attention_decode", "attention_prefill", "moe")
     return chart.spec(
-        roof,
+        _edge("memory"),
+        _edge("compute"),
         *(_measured(_ROOF, "intensity", "operation", name, y="flops_rate") for name in operations),
-        _corner("'■ matrix multiply'", "'● decode, ◆ prefill attention'", "'▲ elementwise'"),
+        _corner("'■ matrix multiply'", "'● decode, ◆ prefill attention'"),
         height=HEIGHT,
         params=_ROOF.params,
     )
+
+
+def _edge(bound: str) -> Spec:
+    """One side of the roof, in the colour of what binds there."""
+    return {
+        "data": {"name": "roof"},
+        "transform": [{"filter": f"datum.bound=='{bound}'"}],
+        "mark": {"type": "line", "strokeWidth": 4, "clip": True, "aria": False},
+        "encoding": {"x": _ROOF.x("intensity"), "y": _ROOF.y("rate"), "stroke": colour(bound)},
+    }
 
 
 def _line(plane: Plane, field: str, meaning: str, where: str, width: float, **mark: Any) -> Spec:

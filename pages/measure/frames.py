@@ -67,7 +67,8 @@ def roof_data(residuals: pd.DataFrame, bandwidth: float, peak: float) -> dict[st
     points = residuals[(residuals.flops > 0) & (residuals.bytes > 0)]
     ridge = peak / bandwidth
     ends = [points.intensity.min() / _SIDE, ridge, max(points.intensity.max(), 4 * ridge) * _SIDE]
-    roof = pd.DataFrame({"intensity": ends, "rate": [min(peak, bandwidth * x) for x in ends]})
+    corners = pd.DataFrame({"intensity": ends, "rate": [min(peak, bandwidth * x) for x in ends]})
+    roof = pd.concat([corners[:2].assign(bound="memory"), corners[1:].assign(bound="compute")], ignore_index=True)
     values = np.concatenate([points.flops_rate, roof.rate])
     return {"frame": _frame(np.array(ends), values), "roof": roof, "points": points}
 

@@ -1,7 +1,7 @@
 """The Measure page: measure this machine with the model's shapes, and what came of it beside floor and estimate."""
 
 from pages.measure import asking, files, words
-from pages.measure.results import Results, measured, show
+from pages.measure.results import Results, measured, picture, show
 from pages.parts import components, controls, live_rates
 
 scenario = controls.scenario()
@@ -9,10 +9,14 @@ profile = live_rates.profile()
 
 components.top(measured(scenario, profile) if profile else scenario, *words.headline(profile))
 
+results = Results(profile, scenario.model) if profile else None
+if results is not None:
+    picture(results)
+
 asking.ask(scenario.model, profile)
 
-if profile is not None:
-    asking.offer_to_speak(scenario, profile)
-    show(Results(profile, scenario.model))
+if results is not None:
+    asking.offer_to_speak(scenario, results.profile)
+    show(results)
 
 files.exchange(profile)

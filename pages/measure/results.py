@@ -62,10 +62,16 @@ def measured(scenario: Scenario, profile: live.Profile) -> Scenario:
     )
 
 
+def picture(results: Results) -> None:
+    """Measured steps on the post's axes, where this model's were measured."""
+    if len(results.steps):
+        data = frames.time_data(results.profile, results.model, results.steps)
+        chart.draw(charts.time_spec(), data, key="measure_time", alt=words.time_alt(results.profile, results.steps))
+
+
 def show(results: Results) -> None:
     """All that was measured, from the key numbers to the single multiply."""
     profile = results.profile
-    _time(results)
     components.figures(words.figures(profile))
     for sentence in words.about(profile):
         components.note(sentence)
@@ -77,12 +83,6 @@ def show(results: Results) -> None:
     if len(results.operations):
         components.section("Single multiplies", "The model's own matrices, a launch each.")
         words.operations(results.operations).draw()
-
-
-def _time(results: Results) -> None:
-    if len(results.steps):
-        data = frames.time_data(results.profile, results.model, results.steps)
-        chart.draw(charts.time_spec(), data, key="measure_time", alt=words.time_alt(results.profile, results.steps))
 
 
 def _steps(results: Results) -> None:
