@@ -286,8 +286,8 @@ def own_sentence(summary: accuracy.Summary, *, sample: bool) -> list[Words]:
         Ink(share(summary.estimate), strong=True),
         " of half of them and within ",
         Ink(share(summary.estimate_p90), strong=True),
-        f" of nine in ten; the floor is {share(summary.floor)} too fast. {share(summary.in_band)} lie in the estimate's "
-        "own band.",
+        f" of nine in ten; the floor is {share(summary.floor)} too fast. ",
+        f"{share(summary.in_band)} lie in the estimate's own band.",
     ]
 
 
