@@ -30,6 +30,7 @@ COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "live", "worker")
 
 _ROOT = Path(__file__).resolve().parent.parent
 _LONGEST_LINE = 2**20  # bytes of one event; none comes near
+_LONGEST_CALL = 120.0  # seconds of silence that a worker may announce
 _FAREWELL = 5.0  # seconds for a killed process to be gone
 _TICK = 0.1  # seconds between looks at the clock and at `cancel`
 
@@ -81,13 +82,19 @@ def _listen(process: _Process, limits: Limits, cancel: Callable[[], bool]) -> It
         if line is None:
             _check_time(now - started, now - heard, patience, limits)
             continue
-        heard, patience = now, limits.silence
         event = _event(line, process)
+        heard, patience = now, max(limits.silence, _patience(event))
         if event["event"] == "error":
             raise _error(event)
         yield event
         if event["event"] == "finished":
             return
+
+
+def _patience(event: Event) -> float:
+    """Seconds of silence that a worker announces before a long call; it is not believed without end."""
+    asked = event.get("patience", 0.0)
+    return min(float(asked), _LONGEST_CALL) if isinstance(asked, (int, float)) else 0.0
 
 
 def _error(event: Event) -> Exception:

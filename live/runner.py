@@ -21,6 +21,8 @@ Emit = Callable[[dict[str, Any]], None]
 
 _SHORTEST_BUDGET, _LONGEST_BUDGET = 0.03, 2.0  # seconds for one time
 _HURRY, _OVERRUN = 1.5, 6.0  # times the plan's seconds, after which few repeats must do, and what remains is left out
+_CROWD = 30.0  # times what a call should take, that it may take on a crowded machine before it counts as hung
+_TOO_LONG = "one call would take too long"
 _BEAT = 0.5  # seconds between signs of life
 _MEMORY_SHARE = {"cpu": 0.5, "mps": 0.5}  # of what is free: the rest of the machine lives there too
 _USUAL_SHARE = 0.85
@@ -75,6 +77,11 @@ class Runner:
             return
         try:
             ready = probe.prepare(case, self.lab, self.task)
+            expected = self.expected(case) * ready.units
+            if expected > self.task.plan.longest:
+                self.leave_out(probe, case, _TOO_LONG)
+                return
+            self.emit({"event": "beat", "patience": _CROWD * expected})
             self.eager_and_graph(probe, case, ready, budget)
         except (MemoryError, RuntimeError, NotImplementedError) as error:
             self.leave_out(probe, case, "memory ran out" if out_of_memory(error) else first_line(error))
@@ -126,6 +133,10 @@ class Runner:
         flops, moved = self._best.get(case.dtype, 0.0), self._best.get("bytes", 0.0)
         return (case.flops / flops if flops else 0.0) + (case.bytes / moved if moved else 0.0)
 
+    def expected(self, case: Case) -> float:
+        """Seconds of a case, from the best rates so far and how far below them its probe has stayed."""
+        return self.ideal(case) * self._slowness.get(case.probe, 1.0)
+
     def obstacle(self, case: Case) -> str:
         """Why a case cannot be run here; nothing when it can."""
         need = case.resident + 3 * self.lab.cache
@@ -134,8 +145,7 @@ class Runner:
             return "it needs more memory than is free"
         if time.perf_counter() - self._started > _OVERRUN * self.task.plan.seconds:
             return "the time was up"
-        expected = self.ideal(case) * self._slowness.get(case.probe, 1.0)
-        return "one call would take too long" if expected > self.task.plan.longest else ""
+        return _TOO_LONG if self.expected(case) > self.task.plan.longest else ""
 
     def leave_out(self, probe: Probe, case: Case, reason: str) -> None:
         """Remember a case that is not measured."""

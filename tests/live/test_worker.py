@@ -282,3 +282,10 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
 def test_bad_input_is_a_value_error(options, match):
     with pytest.raises(cm.ConfigError, match=match):
         live.measure(MODEL, **{"plan": PLAN, **options})
+
+
+def test_a_long_call_that_was_announced_is_waited_for():
+    speak = 'import time\nprint(\'{"event": "beat", "patience": 30}\', flush=True); time.sleep(3)'
+    fails(pretend(speak), r"ended early \(status 0\)", Limits(silence=1.0))
+    endless = 'import time\nprint(\'{"event": "beat", "patience": "x"}\', flush=True); time.sleep(60)'
+    fails(pretend(endless), "has been silent", Limits(silence=1.0))
