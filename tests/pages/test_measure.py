@@ -1,0 +1,207 @@
+"""The Measure page and live as a source: made-up profiles speak and are refused; a real worker looks for devices."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import costmodel as cm
+import live
+from live import store
+from pages.measure import charts, frames, words
+from pages.measure.results import Results
+from pages.parts import live_rates
+from tests.live.samples import h100, made_up, processor
+from tests.pages.app import figures, link, text
+from tests.pages.drawing import collisions, svg
+from tests.pages.opened import alt, go, notices, open_page, plain, press, ran, value
+
+MODEL = cm.model("qwen3-0.6b")
+NOT_YET = "this machine, not measured yet"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of profiles."""
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def profile() -> live.Profile:
+    """A processor, as if Qwen3-0.6B had been measured on it."""
+    return made_up(processor(), MODEL, noise=0.02)
+
+
+def upload(at: AppTest, body: bytes) -> AppTest:
+    at.file_uploader(key="profile_upload").set_value(("profile.json", body, "application/json"))
+    return ran(at)
+
+
+def captions(at: AppTest) -> list[str]:
+    return list(at.radio(key="rates").options)
+
+
+# ---- live as a source ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_profile_live_is_named_but_cannot_be_chosen() -> None:
+    at = open_page("measure")
+    assert "Nothing has been measured" in text(at)
+    assert NOT_YET in text(at)
+    assert captions(at) == ["○ datasheet", "◐ calibrated"]
+
+
+def test_a_link_that_asks_for_live_rates_says_that_there_are_none() -> None:
+    at = open_page("", rates="live")
+    assert notices(at) == [f"There are no live rates ({NOT_YET}), so the datasheet answers."]
+    assert text(at).count("○ datasheet") == 1
+
+
+def test_a_kept_profile_answers_on_every_page_and_another_source_goes_back(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("", rates="live")
+    assert "measured on Some CPU, 4 threads" in text(at)
+    step = cm.price(MODEL, profile.hardware, cm.Step.decode(1, 2048), rates=profile.rates)
+    assert figures(at)["decode, estimated"] == plain(words.format.seconds(step.seconds))
+    go(at, "memory")
+    assert "Some CPU, 4 threads" in text(at)
+    assert not notices(at)
+    at.radio(key="rates").set_value("datasheet")
+    ran(at)
+    assert "H100 SXM" in text(at)
+    assert "rates" not in link(at)
+
+
+def test_what_if_applies_to_measured_rates(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("", rates="live", bandwidth_x=2.0)
+    fast = profile.hardware.replace(bandwidth=2 * profile.hardware.bandwidth)
+    step = cm.price(MODEL, fast, cm.Step.decode(1, 2048), rates=profile.rates)
+    assert figures(at)["decode, estimated"] == plain(words.format.seconds(step.seconds))
+
+
+def test_experts_that_were_not_measured_are_priced_as_published(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("", rates="live", model="qwen3-30b-a3b")
+    assert not notices(at)
+    assert "● live" in text(at)
+
+
+def test_several_processors_have_no_link_so_one_answers(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("", rates="live", tensor_parallel=2)
+    (sentence,) = notices(at)
+    assert "the speed of the link between several Some CPU" in sentence
+    assert "measured on Some CPU, 4 threads" in text(at)
+
+
+def test_a_device_of_the_catalogue_keeps_its_datasheet_as_floor() -> None:
+    store.keep(made_up(h100(), MODEL))
+    at = open_page("", rates="live")
+    assert figures(at)["decode step, B = 1"] == "356 µs"
+    assert "H100 SXM" in text(at)
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def test_an_uploaded_profile_is_shown_and_answers(profile: live.Profile) -> None:
+    at = upload(open_page("measure"), live_rates.as_file(profile))
+    assert value(at, "rates") == "live"
+    reads, multiplies = words.best(profile)
+    said = text(at)
+    assert plain(words.format.byte_rate(reads, 3)) in said
+    assert plain(words.format.flop_rate(multiplies, 3)) in said
+    assert "has no datasheet here" in said
+    assert "Measured on a CPU" in said
+    assert "Time of whole steps on Some CPU, 4 threads" in alt(at)
+
+
+@pytest.mark.parametrize("change", ["junk", "negative", "impossible", "other"])
+def test_a_profile_that_cannot_be_is_refused_and_changes_nothing(profile: live.Profile, change: str) -> None:
+    data = profile.to_json()
+    if change == "negative":
+        data["points"][0]["seconds"] = -1.0
+    elif change == "impossible":
+        data["points"][0] |= {"seconds": 1e-12, "low": 1e-12, "high": 1e-12}
+    elif change == "other":
+        data["version"] = 99
+    body = b"\x00not json" if change == "junk" else json.dumps(data).encode()
+    at = upload(open_page("measure"), body)
+    assert [sentence for sentence in notices(at) if sentence.startswith("Not taken over. ")]
+    assert value(at, "rates") == "datasheet"
+    assert captions(at) == ["○ datasheet", "◐ calibrated"]
+
+
+def test_one_click_lets_a_kept_profile_answer(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = press(open_page("measure"), "Let this profile answer")
+    assert value(at, "rates") == "live"
+    assert link(at)["rates"] == "live"
+
+
+def test_another_models_profile_says_that_its_steps_are_not_there(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("measure", model="llama-3.1-8b")
+    assert "No whole step of Llama-3.1-8B is in this profile" in text(at)
+
+
+def test_the_devices_of_this_machine_are_offered() -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: no device can be looked for")
+    live_rates.search.clear()
+    at = open_page("measure")
+    live_rates.search().join(120)
+    ran(at)
+    assert {"quick, about 15 s", "full, about 150 s"} <= {*at.button_group(key="measure_plan").options}
+    assert [button.label for button in at.button if button.key == "measure_start"] == ["Measure"]
+    live_rates.search.clear()
+
+
+def test_without_pytorch_the_page_says_so_and_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "absent" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('no torch here')\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    live_rates.search.clear()
+    at = open_page("measure")
+    live_rates.search().join(60)
+    ran(at)
+    live_rates.search.clear()
+    assert any("PyTorch could not be loaded" in sentence for sentence in notices(at))
+    assert "pip install torch" in text(at)
+
+
+# ---- words and pictures ----------------------------------------------------------------------------------------------
+
+
+def test_age_of_a_profile_without_a_time_zone_of_its_own() -> None:
+    now = datetime(2026, 11, 3, 12, 30, tzinfo=UTC)
+    assert live_rates.age(datetime(2026, 11, 3, 12, 28, tzinfo=UTC), now) == "2 minutes ago"
+
+
+@pytest.mark.parametrize("width", [320, 900])
+@pytest.mark.parametrize("device", [processor(), h100()], ids=["cpu", "gpu"])
+def test_pictures_are_drawn_with_every_point_and_no_labels_meet(device: live.Device, width: int) -> None:
+    results = Results(made_up(device, MODEL, noise=0.05), MODEL)
+    hw = results.profile.hardware
+    pictures = {
+        "steps": (charts.time_spec(), frames.time_data(results.profile, MODEL, results.steps)),
+        "roof": (charts.roof_spec(), frames.roof_data(results.residuals, hw.bandwidth, hw.peak["bf16"])),
+        "context": (charts.context_spec(), frames.context_data(results.decode_attention, hw.bandwidth)),
+    }
+    for name, (spec, data) in pictures.items():
+        drawn = svg(spec, data, width=width)
+        assert not collisions(drawn), name
+        assert drawn.count("measured ") >= len(data["points"]), name
+
+
+def test_the_table_of_steps_holds_what_live_says(profile: live.Profile) -> None:
+    results = Results(profile, MODEL)
+    table = words.steps(results.steps)
+    assert len(table.rows) == len(results.steps) > 0
+    cell = {column.name: column.cell for column in table.columns}
+    for row in table.rows:
+        assert plain(cell["measured / modelled"](row)) == plain(words.format.times(row.measured / row.predicted))
