@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,6 +15,8 @@ from costmodel.model import Experts, Layer
 from pages.parts.layers import mixer_name, mixer_sizes, mlp_name, mlp_sizes
 from pages.parts.scenario import Scenario
 
+_MOST_SIZES = 3  # rows of the picture for one thing in several sizes (pruned models have dozens)
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -22,23 +25,72 @@ class Kind:
     Attributes
     ----------
     places: their positions, counted from 1.
-    params, active_params: of one layer; of those one token uses. weight_bytes: as stored.
-    active_bytes: of those, what one token's experts and everything else take.
-    kv_bytes: of one token in its cache, windows ignored. state_bytes: of one sequence.
+    one, two: the model with one such layer and with two: what the second adds is what a layer has, counted as the
+    model counts it. one_used, two_used: the same with only those routed experts that one token is sent to.
     """
 
     layer: Layer
     places: tuple[int, ...]
-    params: float
-    active_params: float
-    weight_bytes: float
-    active_bytes: float
-    kv_bytes: float
-    state_bytes: float
+    one: cm.Model
+    two: cm.Model
+    one_used: cm.Model
+    two_used: cm.Model
+
+    @classmethod
+    def of(cls, model: cm.Model, layer: Layer, places: Sequence[int]) -> Kind:
+        """The kind of one layer of a model."""
+        used = _of_one_token(layer)
+        pairs = [model.replace(layers=((each, number),)) for each in (layer, used) for number in (1, 2)]
+        return cls(layer, tuple(places), *pairs)
 
     @property
     def count(self) -> int:
         return len(self.places)
+
+    @property
+    def params(self) -> int:
+        return self.two.total_params - self.one.total_params
+
+    @property
+    def active_params(self) -> int:
+        """Parameters of one layer that one token uses."""
+        return self.two.active_params - self.one.active_params
+
+    @property
+    def weight_bytes(self) -> float:
+        """Bytes of one layer as stored."""
+        return self.two.weight_bytes - self.one.weight_bytes
+
+    @property
+    def active_bytes(self) -> float:
+        """Of those, what one token's experts and everything else take."""
+        return self.two_used.weight_bytes - self.one_used.weight_bytes
+
+    @property
+    def state_bytes(self) -> float:
+        """State of one sequence in one layer."""
+        return self.two.state_bytes - self.one.state_bytes
+
+    @property
+    def kv_values(self) -> int:
+        """Values that a token leaves in the cache of one layer, windows ignored."""
+        return self.two.kv_values_per_token - self.one.kv_values_per_token
+
+    def kept_bytes(self, context: int, kv_dtype: str) -> float:
+        """What one layer keeps of a sequence: its cache, clipped by a window, or its state."""
+        cache = self.two.kv_bytes(context, kv_dtype) - self.one.kv_bytes(context, kv_dtype)
+        return cache + self.state_bytes
+
+
+@lru_cache(maxsize=32)
+def kinds_of(model: cm.Model) -> tuple[Kind, ...]:
+    """The different layers of a model in order of first appearance."""
+    places: dict[Layer, list[int]] = {}
+    position = 0
+    for layer, count in model.layers:
+        places.setdefault(layer, []).extend(range(position + 1, position + count + 1))
+        position += count
+    return tuple(Kind.of(model, layer, where) for layer, where in places.items())
 
 
 @dataclass(frozen=True)
@@ -77,36 +129,18 @@ class Understood:
         """Parameters in the matrices that the checkpoint stores quantized."""
         return sum(matrix.params * count for matrix, count, quantized in self.model.matrices() if quantized)
 
-    @cached_property
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """The different layers in order of first appearance."""
-        places: dict[Layer, list[int]] = {}
-        position = 0
-        for layer, count in self.model.layers:
-            places.setdefault(layer, []).extend(range(position + 1, position + count + 1))
-            position += count
-        return tuple(self._kind(layer, where) for layer, where in places.items())
+        return kinds_of(self.model)
 
-    def _kind(self, layer: Layer, places: list[int]) -> Kind:
-        return Kind(
-            layer,
-            tuple(places),
-            params=self._one_more(layer, lambda m: m.total_params),
-            active_params=self._one_more(layer, lambda m: m.active_params),
-            weight_bytes=self._one_more(layer, lambda m: m.weight_bytes),
-            active_bytes=self._one_more(_of_one_token(layer), lambda m: m.weight_bytes),
-            kv_bytes=self._one_more(layer, lambda m: m.kv_values_per_token) * DTYPES[self.kv_dtype].bytes,
-            state_bytes=self._one_more(layer, lambda m: m.state_bytes),
-        )
-
-    def _one_more(self, layer: Layer, figure: Callable[[cm.Model], float]) -> float:
-        """What one more such layer adds to a figure of the model: so a layer is counted as the model counts it."""
-        return figure(self.model.replace(layers=((layer, 2),))) - figure(self.model.replace(layers=((layer, 1),)))
+    def kv_bytes(self, kind: Kind) -> float:
+        """Bytes that a token leaves in the cache of one layer, windows ignored."""
+        return kind.kv_values * DTYPES[self.kv_dtype].bytes
 
     def kept_bytes(self, kind: Kind) -> float:
-        """What one such layer keeps of a sequence at the page's context: its cache, or its state."""
-        cache = self._one_more(kind.layer, lambda m: m.kv_bytes(self.context, self.kv_dtype))
-        return cache + kind.state_bytes
+        """What one layer keeps of a sequence at the page's context."""
+        return kind.kept_bytes(self.context, self.kv_dtype)
 
     @property
     def outside_bytes(self) -> tuple[float, float]:
@@ -118,16 +152,24 @@ class Understood:
     # ---- what the picture is drawn from ----------------------------------------------------------------------
 
     @property
-    def lanes(self) -> list[tuple[str, str, tuple[int, ...]]]:
-        """Rows of the picture: a text, a short one, and the layers in it; first how tokens meet, then the MLPs."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for part in ("mixer", "mlp"):
-            for kind in self.kinds:
-                piece = getattr(kind.layer, part)
-                if piece is not None:
-                    name, sizes = (mixer_name, mixer_sizes) if part == "mixer" else (mlp_name, mlp_sizes)
-                    found.setdefault((name(piece), sizes(piece)), []).extend(kind.places)
-        return [(f"{name}: {sizes}", name, tuple(sorted(places))) for (name, sizes), places in found.items()]
+    def lanes(self) -> list[Lane]:
+        """Rows of the picture: first how tokens meet, then the MLPs; many sizes of one thing share a row."""
+        return [*self._lanes("mixer", mixer_name, mixer_sizes), *self._lanes("mlp", mlp_name, mlp_sizes)]
+
+    def _lanes(self, part: str, name: Callable[[Any], str], sizes: Callable[[Any], str]) -> list[Lane]:
+        found: dict[str, dict[str, list[int]]] = {}
+        for kind in self.kinds:
+            piece = getattr(kind.layer, part)
+            if piece is not None:
+                found.setdefault(name(piece), {}).setdefault(sizes(piece), []).extend(kind.places)
+        lanes = []
+        for what, by_size in found.items():
+            rows = by_size
+            if len(by_size) > _MOST_SIZES:
+                together = [place for places in by_size.values() for place in places]
+                rows = {f"{len(by_size)} different sizes": together}
+            lanes += [Lane(f"{what}: {size}", what, tuple(sorted(places))) for size, places in rows.items()]
+        return lanes
 
     def stack_data(self) -> dict[str, pd.DataFrame]:
         """Rows of the picture: bars of weights and of what is kept by layer, and the lanes of kinds."""
@@ -139,10 +181,10 @@ class Understood:
             bars += [{"at": place, **row, "name": f"layer {place}"} for place in kind.places]
         bars.append({"at": layers + 1, "weights": head, "active": head, "kept": 0.0, "name": "LM head"})
         lanes = [
-            {"lane": row, "text": text, "short": short, "count": len(places)}
-            for row, (text, short, places) in enumerate(self.lanes)
+            {"lane": row, "text": lane.text, "short": lane.short, "count": len(lane.places)}
+            for row, lane in enumerate(self.lanes)
         ]
-        cells = [{"lane": row, "at": at} for row, (_, _, places) in enumerate(self.lanes) for at in places]
+        cells = [{"lane": row, "at": at} for row, lane in enumerate(self.lanes) for at in lane.places]
         table = pd.DataFrame(bars)
         frame = {
             "layers": layers, "most_weights": table["weights"].max(), "most_kept": table["kept"].max(),
@@ -154,6 +196,14 @@ class Understood:
             "lanes": pd.DataFrame(lanes),
             "cells": pd.DataFrame(cells),
         }
+
+
+class Lane(NamedTuple):
+    """A row of the picture: its text, a short one for a phone, and the layers in it."""
+
+    text: str
+    short: str
+    places: tuple[int, ...]
 
 
 def _of_one_token(layer: Layer) -> Layer:

@@ -26,6 +26,8 @@ naive.draw(words.naive(numbers))
 
 components.section("The layers", "Each kind of layer, counted from 1 at the input.")
 words.kinds_table(numbers).draw()
+if words.more_kinds(numbers):
+    components.note(words.more_kinds(numbers))
 
 components.section("What was understood", "Open any number to see where it comes from.")
 for item in words.understood(numbers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import costmodel as cm
@@ -14,6 +14,8 @@ from pages.parts.format import NBSP, Quantity, count, gigabytes, parameters, sig
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
 _FIGURES = 5
+_MOST_KINDS = 12  # rows for kinds of layers: pruned models have dozens, a hostile config thousands
+_MOST_IN_FULL = 4  # kinds whose matrices are all listed
 
 
 @dataclass(frozen=True)
@@ -119,20 +121,26 @@ def kinds_table(u: Understood) -> Table:
             Column("then", lambda k: _stacked(mlp_name(k.layer.mlp), mlp_sizes(k.layer.mlp)), left=True),
             Column("parameters", lambda k: str(parameters(k.params))),
             Column("as stored", lambda k: str(gigabytes(k.weight_bytes))),
-            Column("kept a token", _kept),
+            Column("kept a token", lambda k: _kept(u, k)),
         ],
-        rows=u.kinds,
+        rows=u.kinds[:_MOST_KINDS],
     )
+
+
+def more_kinds(u: Understood) -> str:
+    """What the table leaves out; empty where it shows every kind."""
+    more = len(u.kinds) - _MOST_KINDS
+    return f"and {count(more)} further kinds of layers, as the picture shows." if more > 0 else ""
 
 
 def _stacked(name: str, below: str) -> Text:
     return [name, Html("<br>"), Ink(below, "muted")] if below else name
 
 
-def _kept(kind: Kind) -> str:
+def _kept(u: Understood, kind: Kind) -> str:
     if kind.state_bytes:
         return f"state {gigabytes(kind.state_bytes)}"
-    return _bytes(kind.kv_bytes) if kind.kv_bytes else "nothing"
+    return _bytes(u.kv_bytes(kind)) if kind.kv_values else "nothing"
 
 
 # ---- what was understood, each with its arithmetic -------------------------------------------------------------
@@ -166,15 +174,37 @@ def _called(u: Understood, kind: Kind) -> str:
     return f"layer {ranges(kind.places, most=1).removesuffix(', …')}" + (" and so on" if len(kind.places) > 1 else "")
 
 
+def _by_kind(u: Understood, name: Callable[[Kind], str], expression: Callable[[Kind], str],
+             amount: Callable[[Kind], float], text: Callable[[float], object] = count) -> list[Line]:  # fmt: skip
+    """A line for each kind of layer that has an amount, and one for those beyond what anybody would read."""
+    kinds = [kind for kind in u.kinds if amount(kind)]
+    shown, rest = kinds[:_MOST_KINDS], kinds[_MOST_KINDS:]
+    lines = [Line(name(kind), expression(kind), str(text(amount(kind) * kind.count))) for kind in shown]
+    if rest:
+        layers = _layers(sum(kind.count for kind in rest))
+        whole = sum(amount(kind) * kind.count for kind in rest)
+        lines.append(Line(f"{count(len(rest))} further kinds", layers, str(text(whole))))
+    return lines
+
+
 def _total(u: Understood) -> list[Line]:
     model = u.model
     lines: list[Line] = []
-    for kind in u.kinds:
-        lines += _layer(u, kind, gap=bool(lines))
-    layers = [f"{count(kind.count)} × {count(kind.params)}" for kind in u.kinds]
-    rest = model.total_params - sum(kind.params * kind.count for kind in u.kinds)
-    outside = f" + {count(rest)} outside the layers"
-    return [*lines, Line("parameters", " + ".join(layers) + outside, _strong(count(model.total_params)), gap=True)]
+    if len(u.kinds) <= _MOST_IN_FULL:
+        for kind in u.kinds:
+            lines += _layer(u, kind, gap=bool(lines))
+        layers = " + ".join(f"{count(kind.count)} × {count(kind.params)}" for kind in u.kinds)
+    else:
+        lines += _by_kind(
+            u, lambda k: _called(u, k), lambda k: f"{_layers(k.count)} × {count(k.params)}", lambda k: k.params
+        )
+        layers = "all layers"
+    outside = f" + {count(_outside_params(u))} outside the layers"
+    return [*lines, Line("parameters", layers + outside, _strong(count(model.total_params)), gap=True)]
+
+
+def _outside_params(u: Understood) -> float:
+    return u.model.total_params - sum(kind.params * kind.count for kind in u.kinds)
 
 
 def _layer(u: Understood, kind: Kind, *, gap: bool) -> list[Line]:
@@ -197,10 +227,12 @@ def _shape(matrix: cm.model.Matrix) -> str:  # type: ignore[name-defined]
 def _matrices(u: Understood) -> list[Line]:
     model = u.model
     head = model.head_matrix
-    lines = [
-        Line(_called(u, kind), f"its matrices × {_layers(kind.count)}", count(kind.count * _matrix_params(u, kind)))
-        for kind in u.kinds
-    ]
+    lines = _by_kind(
+        u,
+        lambda kind: _called(u, kind),
+        lambda kind: f"its matrices × {_layers(kind.count)}",
+        lambda kind: _matrix_params(u, kind),
+    )
     lines += [Line(matrix.name, _shape(matrix), count(matrix.params)) for matrix in model.extra_matrices]
     lines.append(Line("LM head", f"{_shape(head)}, once, tied or not", count(head.params)))
     expression = "every matrix that is applied to each token; not the embedding, which is a look-up"
@@ -213,14 +245,20 @@ def _matrix_params(u: Understood, kind: Kind) -> int:
 
 def _active(u: Understood) -> list[Line]:
     model = u.model
-    lines = []
-    for kind in u.kinds:
-        mlp = kind.layer.mlp
-        which = f"{mlp.top_k} of {mlp.experts} experts" if isinstance(mlp, Experts) else "all of it"
-        lines.append(Line(_called(u, kind), f"{which} × {_layers(kind.count)}", count(kind.active_params * kind.count)))
+    lines = _by_kind(
+        u,
+        lambda kind: _called(u, kind),
+        lambda kind: f"{_used(kind)} × {_layers(kind.count)}",
+        lambda kind: kind.active_params,
+    )
     rest = model.active_params - sum(kind.active_params * kind.count for kind in u.kinds)
     lines.append(Line("outside", "embedding, head, final norm", count(rest)))
     return [*lines, Line("one token", "uses together", _strong(count(model.active_params)), gap=True)]
+
+
+def _used(kind: Kind) -> str:
+    mlp = kind.layer.mlp
+    return f"{mlp.top_k} of {mlp.experts} experts" if isinstance(mlp, Experts) else "all of it"
 
 
 def _outside(model: cm.Model) -> list[Line]:
@@ -242,31 +280,29 @@ def _outside(model: cm.Model) -> list[Line]:
 
 def _cache(u: Understood) -> list[Line]:
     size = DTYPES[u.kv_dtype].bytes
-    lines = []
-    for kind in u.kinds:
+
+    def expression(kind: Kind) -> str:
         mixer = kind.layer.mixer
-        if isinstance(mixer, (Attention, LatentAttention)) and kind.kv_bytes:
-            expression = f"{_layers(kind.count)} × {cached_values(mixer)} × {size:g} bytes"
-            lines.append(Line(mixer_name(mixer), expression, _bytes(kind.kv_bytes * kind.count)))
+        assert isinstance(mixer, (Attention, LatentAttention))  # noqa: S101  # only these have a cache
+        return f"{_layers(kind.count)} × {cached_values(mixer)} × {size:g} bytes"
+
     at = f"at {count(u.context)} tokens"
     clipped = "windows clip" if u.cache_bytes < u.kv_bytes_a_token * u.context else "every layer keeps all of them"
     return [
-        *lines,
+        *_by_kind(u, lambda kind: mixer_name(kind.layer.mixer), expression, u.kv_bytes, _bytes),
         Line("a token", f"in {u.kv_dtype}, all layers", _strong(_bytes(u.kv_bytes_a_token)), gap=True),
         Line("a sequence", f"{at}: {clipped}", _strong(gigabytes(u.cache_bytes, 4))),
     ]
 
 
 def _state(u: Understood) -> list[Line]:
-    lines = [
-        Line(
-            mixer_name(kind.layer.mixer),
-            f"{_layers(kind.count)} × {_bytes(kind.state_bytes)}: recurrence in fp32, convolution in bf16",
-            gigabytes(kind.state_bytes * kind.count),
-        )
-        for kind in u.kinds
-        if kind.state_bytes
-    ]
+    lines = _by_kind(
+        u,
+        lambda kind: mixer_name(kind.layer.mixer),
+        lambda kind: f"{_layers(kind.count)} × {_bytes(kind.state_bytes)}: recurrence in fp32, convolution in bf16",
+        lambda kind: kind.state_bytes,
+        gigabytes,
+    )
     return [*lines, Line("a sequence", "however long", _strong(gigabytes(u.model.state_bytes)), gap=True)]
 
 
@@ -308,7 +344,7 @@ def _sentence(text: str) -> str:
 def stack_alt(u: Understood) -> str:
     """The message of the picture."""
     model = u.model
-    lanes = "; ".join(f"{text} in {_layers(len(places))}" for text, _, places in u.lanes)
+    lanes = "; ".join(f"{lane.text} in {_layers(len(lane.places))}" for lane in u.lanes)
     heaviest = max(u.kinds, key=lambda kind: kind.weight_bytes)
     kept = max(u.kinds, key=u.kept_bytes)
     return (

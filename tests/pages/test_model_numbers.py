@@ -28,7 +28,11 @@ every_model = pytest.mark.parametrize("name", cm.model())
 
 
 def said(line: Line) -> str:
-    return plain(words_of(line.result))
+    return text(line.result)
+
+
+def text(parts: object) -> str:
+    return plain(words_of(parts))  # type: ignore[arg-type]
 
 
 def number(line: Line) -> int:
@@ -50,34 +54,60 @@ def test_layers_and_what_is_outside_them_are_the_whole_model(name: str) -> None:
     assert layers + before + head == pytest.approx(model.weight_bytes, rel=1e-12)
     assert head == 0 if model.tied else head > 0
     assert sum(kind.state_bytes * kind.count for kind in u.kinds) == pytest.approx(model.state_bytes)
-    assert sum(kind.kv_bytes * kind.count for kind in u.kinds) == model.kv_bytes_per_token
+    assert sum(u.kv_bytes(kind) * kind.count for kind in u.kinds) == model.kv_bytes_per_token
     kept = sum(u.kept_bytes(kind) * kind.count for kind in u.kinds)
     assert kept == pytest.approx(model.kv_bytes(u.context) + model.state_bytes)
+
+
+def adds_up(u: Understood) -> None:
+    """Every derivation's lines give its result, which is the model's own figure."""
+    model, found = u.model, items(u)
+    outside = model.total_params - sum(kind.params * kind.count for kind in u.kinds)
+    assert number(found["total"][-1]) == model.total_params
+    assert sum(map(number, found["outside"])) == outside
+    for key, figure in (("matrices", model.matrix_params), ("active", model.active_params)):
+        if key in found:
+            assert sum(map(number, found[key][:-1])) == number(found[key][-1]) == figure
+    assert ("active" in found) == (model.active_matrix_params != model.matrix_params)
+    if model.kv_values_per_token:
+        assert sum(map(number, found["cache"][:-2])) == number(found["cache"][-2]) == model.kv_bytes_per_token
+    assert ("state" in found) == (model.state_bytes > 0)
 
 
 @every_model
 def test_every_derivation_adds_up_to_the_models_own_figure(name: str) -> None:
     u = understood(name)
-    model, found = u.model, items(u)
-    total, of_a_layer, sums = found["total"], 0, []
-    for line in total[:-1]:
-        if line.expression.__class__ is str and str(line.expression).startswith("together"):
+    adds_up(u)
+    of_a_layer, sums = 0, []
+    for line in items(u)["total"][:-1]:
+        if text(line.expression).startswith("together"):
             assert number(line) == of_a_layer
             sums.append(of_a_layer)
             of_a_layer = 0
         else:
             of_a_layer += number(line)
-    assert number(total[-1]) == model.total_params
-    assert sums == [kind.params for kind in u.kinds]
-    for key, figure in (("matrices", model.matrix_params), ("active", model.active_params)):
-        if key in found:
-            assert sum(map(number, found[key][:-1])) == number(found[key][-1]) == figure
-    assert ("active" in found) == (model.active_matrix_params != model.matrix_params)
-    outside = sum(kind.params * kind.count for kind in u.kinds)
-    assert sum(map(number, found["outside"])) == model.total_params - outside
-    if model.kv_values_per_token:
-        assert sum(map(number, found["cache"][:-2])) == number(found["cache"][-2]) == model.kv_bytes_per_token
-    assert ("state" in found) == (model.state_bytes > 0)
+    if len(u.kinds) <= 4:
+        assert sums == [kind.params for kind in u.kinds]
+
+
+def test_a_pruned_model_of_many_sizes_stays_readable() -> None:
+    """Each layer of Llama-Nemotron has a width of its own, and some have no attention (arXiv 2411.19146)."""
+    blocks = [
+        {"attention": {"n_heads_in_group": 8} if index % 3 else {"no_op": True}, "ffn": {"ffn_mult": 0.5 + index / 10}}
+        for index in range(40)
+    ]
+    config = {**LLAMA_70B, "model_type": "nemotron-nas", "num_hidden_layers": 40, "block_configs": blocks}
+    u = understood(cm.Model.from_config(config))
+    adds_up(u)
+    assert len(u.kinds) == 40
+    assert sum(map(number, items(u)["total"][:-1])) + sum(map(number, items(u)["outside"])) == u.model.total_params
+    assert [lane.text for lane in u.lanes] == [
+        "full attention: 64 query heads on 8 KV heads, 128 wide",
+        "gated MLP: 40 different sizes",
+    ]
+    assert len(words.kinds_table(u).rows) == 12
+    assert words.more_kinds(u) == "and 28 further kinds of layers, as the picture shows."
+    assert max(len(lines) for lines in items(u).values()) <= 16
 
 
 @every_model
