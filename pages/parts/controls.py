@@ -37,14 +37,16 @@ def sidebar() -> None:
     live_rates.collect()
     with st.sidebar:
         model = _model()
+        live_rates.greet(model)
         profile = live_rates.speaking(model)
         hw = _measured(profile) if profile else _hardware()
         precision, tensor_parallel = _precision(model, hw)
         factors = _what_if(hw)
         hw = what_if(hw, **factors)
         source = _source(model, _catalogued() if profile else hw)
-    spoken = {"rates": profile.rates, "measured": live_rates.described(profile)} if profile else {"rates": source}
-    asked = Scenario(model, hw, precision, tensor_parallel, **factors, **spoken, source=source)
+    asked = replace(Scenario(model, hw, precision, tensor_parallel, rates=source, source=source), **factors)
+    if profile:
+        asked = replace(asked, rates=profile.rates, measured=live_rates.described(profile))
     st.session_state[_SCENARIO] = _settled(asked)
 
 
@@ -278,7 +280,9 @@ def _source(model: cm.Model, hw: cm.Hardware) -> str:
         label_visibility="collapsed",
         persist_state="session",
     )
-    if missing:
+    if live_rates.pending():
+        live_rates.watch()
+    elif missing:
         note = markup(missing if profile is None else f"not for this model: {missing}")
         st.html(f'<p class="sc-later muted">{_SOURCES["live"][0]}<br><small>{note}</small></p>')
     return chosen

@@ -134,7 +134,7 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 def spread(heights: Sequence[float], gap: float) -> list[float]:
     """Shifts that keep labels beside a list of heights (px, downwards) at least ``gap`` apart, as small as may be.
 
-    >>> spread([0, 5, 100], 10)
+    >>> spread([0.0, 5.0, 100.0], 10)
     [-2.5, 2.5, 0.0]
     """
     order = sorted(range(len(heights)), key=lambda i: heights[i])
