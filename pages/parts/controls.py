@@ -244,9 +244,9 @@ def _divides(model: cm.Model, n: int) -> bool:
     return True
 
 
-def _what_if(hw: cm.Hardware) -> dict[str, float]:
+def _what_if(hw: cm.Hardware) -> dict[str, Any]:
     caption("What if")
-    factors: dict[str, float] = {
+    factors = {
         "bandwidth_x": slider("bandwidth_x", "Bandwidth ×"),
         "compute_x": slider("compute_x", "Compute ×"),
         "memory_x": slider("memory_x", "Memory ×", "How much fits. It does not change how long a step takes."),

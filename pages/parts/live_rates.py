@@ -7,8 +7,11 @@ reload finds it again. Nothing here, and nothing that it starts in this process,
 from __future__ import annotations
 
 import json
+import os
+import sys
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 
 import streamlit as st
 
@@ -17,7 +20,12 @@ import live
 from live import store
 from pages.parts import state
 
-_OWN = "_profile"
+VARIABLE = "STEPCOST_LIVE"
+"""Environment variable: "off" neither looks for a GPU at the start nor measures one unasked."""
+
+_OWN, _GREETED = "_profile", "_greeted"
+_GPU_FILES = ("nvidia0", "nvidiactl", "dxg", "kfd", "dri/renderD128")  # in /dev, of one driver or another
+_LOOK = 1.0  # seconds between looks at what runs elsewhere
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
@@ -78,6 +86,52 @@ def collect() -> None:
         store.keep(found)
     except ValueError as error:
         state.say(f"The profile speaks in this session but was not kept for later ones: {error}.")
+
+
+def greet(model: cm.Model) -> None:
+    """Once a session, when the look for devices has ended: a GPU's kept profile speaks, or the GPU is measured.
+
+    A link that names a source has its way, and so has whoever has chosen one; nothing happens without a GPU.
+    """
+    if st.session_state.get(_GREETED) or not _may_greet() or search().alive:
+        return
+    st.session_state[_GREETED] = True
+    gpu = next((device for device in search().devices if device.kind != "cpu"), None)
+    if gpu is None:
+        return
+    found = profile()
+    if found is not None and (found.device.kind, found.device.name) == (gpu.kind, gpu.name):
+        state.put(rates="live")
+    elif gpu.match.hardware is not None or not gpu.match.candidates:
+        bench().start(model, gpu.id, "quick")
+
+
+def pending() -> bool:
+    """Whether a measurement, or the look for a GPU that may begin one, is under way."""
+    return bench().busy or (not st.session_state.get(_GREETED) and _may_greet() and search().alive)
+
+
+@st.fragment(run_every=_LOOK)
+def watch() -> None:
+    """What is under way, in one muted line; the page runs again when it has ended."""
+    if not pending():
+        st.rerun()
+    job = bench().job
+    progress = job.progress if job is not None else None
+    said = f"measuring, {progress.seconds_left:.0f} s left" if progress else "looking at this machine …"
+    st.html(f'<p class="sc-later muted">● live<br><small>{said}</small></p>')
+
+
+def _may_greet() -> bool:
+    """Whether a GPU may be here and nobody has chosen a source yet."""
+    asked = os.environ.get(VARIABLE, "").lower() not in {"off", "0", "no"}
+    return asked and state.value("rates") == "datasheet" and _may_have_gpu()
+
+
+@lru_cache(maxsize=1)
+def _may_have_gpu() -> bool:
+    """Whether a driver of a GPU shows itself, so that machines without one never load PyTorch unasked."""
+    return sys.platform == "darwin" or any((Path("/dev") / name).exists() for name in _GPU_FILES)
 
 
 def use(profile: live.Profile) -> None:

@@ -1,6 +1,8 @@
 """The Measure page and live as a source: made-up profiles speak and are refused; a real worker looks for devices."""
 
 import json
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -205,3 +207,53 @@ def test_the_table_of_steps_holds_what_live_says(profile: live.Profile) -> None:
     cell = {column.name: column.cell for column in table.columns}
     for row in table.rows:
         assert plain(cell["measured / modelled"](row)) == plain(words.format.times(row.measured / row.predicted))
+
+
+# ---- a GPU at the start ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Found:
+    """A search that has ended; no machine of ours has the GPU that it found."""
+
+    devices: tuple[live.Device, ...]
+    alive: bool = False
+    error: str = ""
+
+
+@pytest.fixture
+def gpu_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that shows itself, and an H100 behind it."""
+    monkeypatch.setattr(live_rates, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(live_rates, "search", lambda: Found((h100(), processor())))
+
+
+@pytest.mark.usefixtures("gpu_found")
+def test_the_kept_profile_of_a_gpu_that_is_here_speaks_unasked() -> None:
+    store.keep(made_up(h100(), MODEL))
+    at = open_page("")
+    assert "● live" in text(at)
+    at.radio(key="rates").set_value("datasheet")
+    ran(at)
+    assert "○ datasheet" in text(at)
+    assert "a floor, nothing measured" in text(at)
+
+
+@pytest.mark.usefixtures("gpu_found")
+def test_a_gpu_without_a_profile_is_measured_unasked_and_a_failure_is_a_sentence() -> None:
+    at = open_page("measure")
+    for _ in range(120):
+        if notices(at):
+            break
+        time.sleep(0.5)
+        ran(at)
+    (sentence,) = notices(at)
+    assert sentence.startswith("Nothing was measured. ")
+
+
+@pytest.mark.usefixtures("gpu_found")
+def test_the_environment_turns_that_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(live_rates.VARIABLE, "off")
+    store.keep(made_up(h100(), MODEL))
+    at = open_page("")
+    assert "a floor, nothing measured" in text(at)
