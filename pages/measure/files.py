@@ -49,6 +49,6 @@ def _read() -> None:
     if file is None:
         return
     try:
-        live_rates.use(live.Profile.loads(file.getvalue()))
+        live_rates.use(live_rates.read(file.getvalue()))
     except ValueError as error:
         st.session_state[_REFUSED] = f"Not taken over. {str(error).rstrip('.')}."

@@ -37,6 +37,8 @@ class Results:
     def residuals(self) -> pd.DataFrame:
         """All points that a rate was fitted to, as launched when the rates speak, with a sentence for each."""
         table = live.residuals(self.profile)
+        if table.empty:  # nothing was fitted
+            return pd.DataFrame(columns=["operation", "flops", "said"])
         table = table[table["mode"] == self.profile.modes[-1]]
         said = table.operation.str.replace("_", " ") + ", " + table["shape"].str.replace("_", " ")
         return table.assign(said=said)
@@ -77,7 +79,10 @@ def show(results: Results) -> None:
         components.note(sentence)
     _steps(results)
     components.section("The rates that were fitted", "These price every page while live is the source.")
-    words.fits(profile).draw()
+    if profile.fits:
+        words.fits(profile).draw()
+    else:
+        components.note("Too few points to fit any: what is published answers instead.")
     _under_the_roof(results)
     _over_context(results)
     if len(results.operations):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -162,6 +163,23 @@ def obstacle(profile: live.Profile, model: cm.Model) -> str:
     return ""
 
 
+def read(data: bytes) -> live.Profile:
+    """Read a profile's file.
+
+    Raises
+    ------
+    ConfigError: when it is none, or describes no device that a step can be priced on; it says why.
+    """
+    return _usable(live.Profile.loads(data))
+
+
+def _usable(profile: live.Profile) -> live.Profile:
+    """Return the profile, whose device and rates are made here, so that no page finds out later that they cannot be."""
+    if profile.dtype not in profile.rates.hardware.peak:
+        raise cm.ConfigError("points", f"no multiply in {profile.dtype}", "at least one, to know the arithmetic by")
+    return profile
+
+
 def described(profile: live.Profile) -> str:
     """What was measured and when: "measured on AMD EPYC, 2 threads, 12 minutes ago"."""
     return f"measured on {profile.hardware.name}, {age(profile.taken)}"
@@ -199,5 +217,8 @@ def _newest_kept() -> live.Profile | None:
 
 @lru_cache(maxsize=2)
 def _kept(_stamp: tuple[tuple[str, int], ...]) -> live.Profile | None:
-    """The newest profile of the folder, read again only when a file has changed."""
-    return next(iter(store.kept()[0]), None)
+    """The newest profile of the folder that can speak, read again only when a file has changed."""
+    for found in store.kept()[0]:
+        with suppress(ValueError):
+            return _usable(found)
+    return None

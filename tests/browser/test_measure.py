@@ -67,6 +67,8 @@ def test_measured_stopped_measured_to_the_end_kept_and_taken_elsewhere(
     expect(page.locator("h1")).to_contain_text("reads memory at", timeout=MEASURING)
     badge(page, "● live")
     expect(page.locator(".sc-context")).to_contain_text("measured on")
+    points = page.locator('.st-key-measure_time svg [aria-label*=": measured"]')
+    expect(points).not_to_have_count(0, timeout=LOAD_MS)
     assert not measuring(machine)
 
     expect(page).to_have_url(re.compile("rates=live"), timeout=LOAD_MS)

@@ -138,6 +138,16 @@ def test_a_profile_that_cannot_be_is_refused_and_changes_nothing(profile: live.P
     assert captions(at) == ["○ datasheet", "◐ calibrated"]
 
 
+@pytest.mark.parametrize("kept", [{"read"}, {"launch"}, {"matmul"}, {"elementwise"}, {"read", "peak"}, {"block"}])
+def test_a_profile_with_few_points_is_shown_or_refused(profile: live.Profile, kept: set[str]) -> None:
+    data = profile.to_json()
+    data["points"] = [point for point in data["points"] if point["probe"] in kept]
+    data["fits"] = [fit for fit in data["fits"] if fit["operation"] in kept]
+    at = upload(open_page("measure"), json.dumps(data).encode())
+    refused = [sentence for sentence in notices(at) if sentence.startswith("Not taken over. ")]
+    assert refused or "Some CPU, 4 threads reads memory at" in text(at)
+
+
 def test_one_click_lets_a_kept_profile_answer(profile: live.Profile) -> None:
     store.keep(profile)
     at = press(open_page("measure"), "Let this profile answer")
