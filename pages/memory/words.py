@@ -102,12 +102,13 @@ def _weights_too_large(m: Memory) -> list[Words]:
 
 def _caches_too_many(m: Memory) -> list[Words]:
     one = m.batch == 1
+    reserve = f" and a reserve of {gibibytes(m.fit.reserve_bytes)}" if m.fit.reserve_bytes else ""
     return [
         f": the cache{'s' * (not one)} of {_sequences(m.batch, m.context)} of {m.model.name} take{'s' * one} ",
         Ink(gibibytes(m.cache_bytes), "", strong=True),
         " beside ",
         _weights(m),
-        " of weights, ",
+        f" of weights{reserve}, ",
         Ink(gibibytes(m.over_bytes), "", strong=True),
         f" more than an engine may use of {machine(m)}.",
     ]

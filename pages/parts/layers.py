@@ -51,7 +51,7 @@ def mixer_sizes(mixer: Mixer | None) -> str:
     if isinstance(mixer, LatentAttention):
         return f"{mixer.heads} heads on one latent of {mixer.kv_rank} and a rotary key of {mixer.rope_dim}"
     if isinstance(mixer, Recurrent):
-        return f"{mixer.heads} heads, a state instead of a cache"
+        return f"a state of {count(mixer.state_values)} values a sequence, no cache"
     wide = f"{mixer.head_dim} wide"
     if mixer.v_dim != mixer.head_dim:
         wide = f"keys {mixer.head_dim} and values {mixer.v_dim} wide"
