@@ -104,7 +104,8 @@ class Quantiles:
         _check("tokens", min(self.tokens, default=0))
         if len(self.tokens) < 2 or list(self.tokens) != sorted(self.tokens):  # noqa: PLR2004  # two ends at least
             raise ConfigError("tokens", self.tokens, "two or more lengths in ascending order")
-        if self.shares is not None and (len(self.shares) != len(self.tokens) or list(self.shares) != sorted(self.shares)):
+        shares = self.tokens if self.shares is None else self.shares
+        if len(shares) != len(self.tokens) or list(shares) != sorted(shares):
             raise ConfigError("shares", self.shares, "a share for each length, in ascending order")
 
     def draw(self, count: int, rng: np.random.Generator) -> Ints:
@@ -147,8 +148,8 @@ def lengths(spec: int | tuple[int, int] | Lengths) -> Lengths:
 
 
 # Quantiles of the first 5,000 and 3,000 requests of the Azure LLM inference traces of 2023 (github.com/Azure/
-# AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024), every twentieth and four in the upper tail. Prompts
-# and outputs are hardly tied there: their rank correlations are 0.05 and -0.05.
+# AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024), every twentieth and four in the upper tail.
+# Prompts and outputs are hardly tied there: their rank correlations are 0.05 and -0.05.
 _SHARES = (*(i / 20 for i in range(20)), 0.97, 0.99, 0.997, 1.0)
 # fmt: off
 AZURE_CONV_PROMPTS = Quantiles((

@@ -238,9 +238,9 @@ class StepEngine:
         self.finished += len(finished)
         leave = []
         for request in finished:
-            self.record.phases.append((request.index, FINISHED, now))
             until = self.on_finish(request, now)
             if until is None:
+                self.record.phases.append((request.index, FINISHED, now))
                 leave.append(request)
             else:
                 heapq.heappush(self._held, (until, request.index, request))

@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused(process: str, parameters: dict[str, object]) 
         lambda: serving.Quantiles((5, 4)),
         lambda: serving.Quantiles((5,)),
         lambda: serving.Quantiles((5, 6), (0.0, 0.5, 1.0)),
-        lambda: serving.Fixed(True),
+        lambda: serving.Fixed(0),
         lambda: serving.closed_loop(users=0, count=5, **SIZES),
     ],
 )

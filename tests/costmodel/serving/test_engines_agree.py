@@ -98,7 +98,7 @@ def test_a_thousand_sampled_steps_cost_what_the_cost_model_says(model: str, rate
         (serving.policy("sglang"), "sglang"),
     ],
 )
-def test_what_the_jump_engine_does_not_serve_is_run_by_the_plain_one_and_said(policy: serving.Policy, said: str) -> None:
+def test_what_the_jump_engine_does_not_serve_is_left_to_the_plain_one(policy: serving.Policy, said: str) -> None:
     requests = serving.at_once(count=3, prompt=4, output=2)
     summary = serving.simulate(requests, policy, step_seconds=1.0).summary
     assert (summary["engine"], summary["finished"]) == ("steps", 3)

@@ -48,7 +48,7 @@ def test_requests_come_in_order_of_arrival_and_those_of_one_moment_in_order_of_t
 
 
 def test_v1_preempts_the_last_admitted_and_reads_its_prompt_and_output_again() -> None:
-    # Blocks of 2, 5 of them: A and B hold 2 each after step 0 (4 tokens). Step 1: both need a third; A gets the free one
+    # 5 blocks of 2: A and B hold 2 each after step 0 (4 tokens). Step 1: both need a third; A gets the free one
     # and B goes. A needs no more (5 and 6 tokens in 3 blocks) and ends at step 2; B reads 4 + 1 tokens and goes on.
     policy = serving.policy("vllm_v1")
     run = serving.simulate(
@@ -94,9 +94,9 @@ def test_users_issue_the_next_request_when_their_last_has_finished() -> None:
 
 
 def test_sglang_retracts_who_has_written_least() -> None:
-    # 23 pages of one token. At step 3 A holds 8 and may write 9 more, of which a ratio of 0.07 keeps 0.63 pages free, so
-    # that B (5 + 8 + 1 of 15 free) is let in. After five decodes of both all pages are taken: B, with 6 tokens to A's 8,
-    # goes. It comes back when A is done, for it is too large beside A, and reads 5 + 6 tokens.
+    # 23 pages of one token. At step 3 A holds 8 and may write 9 more, for which a ratio of 0.07 keeps 0.63 pages, so
+    # that B (5 + 8 + 1 of 15 free) is let in. After five decodes of both all pages are taken: B goes, with 6 tokens to
+    # A's 8. It comes back when A is done, for it is too large beside A, and reads 5 + 6 tokens.
     policy = serving.policy("sglang", schedule_conservativeness=0.1)
     requests = table(("A", 0, 6, 12), ("B", 3, 5, 8))
     run = serving.simulate(requests, policy, step_seconds=1.0, num_blocks=23, engine="steps")

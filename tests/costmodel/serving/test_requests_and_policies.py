@@ -132,7 +132,7 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
         ("vllm_v1", {}, 4, ("A", 0, 17, 1), "4 KV blocks of 4"),
         ("vllm_v1", {}, 4, ("A", 0, 10, 8), "17 tokens to store"),
         ("vllm_v1", {"max_model_len": 8}, 4, ("A", 0, 8, 1), "max_model_len 8"),
-        ("vllm_v1", {"chunked_prefill": False, "max_num_batched_tokens": 8}, 9, ("A", 0, 9, 1), "max_num_batched_tokens 8"),
+        ("vllm_v1", {"chunked_prefill": False, "max_num_batched_tokens": 8}, 9, ("A", 0, 9, 1), "batched_tokens 8"),
         ("vllm_v0", {"max_num_batched_tokens": 8}, 9, ("A", 0, 9, 1), "max_num_batched_tokens 8"),
         ("vllm_v0", {"watermark": 0.5}, 4, ("A", 0, 9, 1), "above the watermark"),
         ("sarathi", {"watermark": 0.0}, 4, ("A", 0, 12, 3), "one of them free"),
