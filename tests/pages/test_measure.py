@@ -68,9 +68,10 @@ def test_a_kept_profile_answers_on_every_page_and_another_source_goes_back(profi
     assert "measured on Some CPU, 4 threads" in text(at)
     step = cm.price(MODEL, profile.hardware, cm.Step.decode(1, 2048), rates=profile.rates)
     assert figures(at)["decode, estimated"] == plain(words.format.seconds(step.seconds))
-    go(at, "memory")
-    assert "Some CPU, 4 threads" in text(at)
-    assert not notices(at)
+    for page in ("shapes", "batching", "scheduler", "memory", "model", "accuracy", "measure"):
+        go(at, page)
+        assert "Some CPU, 4 threads" in text(at), page
+        assert not notices(at), page
     at.radio(key="rates").set_value("datasheet")
     ran(at)
     assert "H100 SXM" in text(at)
