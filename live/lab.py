@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from live.backends.base import Backend
+from live.clock import Call
 from live.device import Device
 
 _POOL = 2**22  # random values that every tensor is filled from
@@ -18,19 +19,21 @@ _UNKNOWN_CACHE = 128 * 2**20  # assumed where it cannot be read
 _MOST_COPIES = 512
 
 
-@dataclass(frozen=True)
+@dataclass
 class Lab:
     """A device made ready.
 
     Attributes
     ----------
     backend, device: where it runs. dtype: name of the format. cache: bytes of the last-level cache.
+    beat: called now and then while memory is filled, to say that the work goes on.
     """
 
     backend: Backend
     device: Device
     dtype: str
     cache: float
+    beat: Call = lambda: None
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property
@@ -57,6 +60,7 @@ class Lab:
         for start in range(0, tensor.numel(), _POOL):
             part = tensor[start : start + _POOL]
             part.copy_(self._pool[: part.numel()])
+            self.beat()
         return tensor.view(shape)
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:

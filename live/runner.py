@@ -55,6 +55,7 @@ class Runner:
 
     def run(self) -> None:
         """Measure everything; points and progress are emitted as they come, then what a reader should know."""
+        self.lab.beat = self.beat
         before = self.lab.backend.health(self.lab.device)
         cases = cases_of(self.task)
         self.emit({"event": "started", "total": len(cases)})
