@@ -1,12 +1,17 @@
 """What every test may ask for."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.reference import DATA, REASON
+
+# Neither a profile that somebody kept on this machine nor a GPU in it may change what a page shows under test.
+os.environ["STEPCOST_LIVE"] = "off"
+os.environ["STEPCOST_PROFILES"] = tempfile.mkdtemp(prefix="stepcost-profiles-")
 
 # A timing is never an assertion, so neither a deadline nor a slow machine fails a property.
 settings.register_profile("stepcost", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])

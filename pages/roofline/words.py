@@ -21,11 +21,10 @@ def headline(r: Roofline) -> list[Part]:
     floor = Ink(format.seconds(r.decode.seconds), waits, strong=True)
     if r.estimates:
         estimate = r.estimate
-        took = "took" if r.scenario.source == "live" else "takes about"
         low, high = format.seconds(estimate.low, 2), format.seconds(estimate.high, 2)
         ratio = format.significant(estimate.seconds / r.decode.seconds, 2)
         return [
-            f"{subject} on {r.scenario.hardware.name} {took} ",
+            f"{subject} on {r.scenario.hardware.name} takes about ",
             Ink(format.seconds(estimate.seconds, 2), "decode", strong=True),
             f" (between {low} and {high}), {ratio} times the floor of ",
             floor,

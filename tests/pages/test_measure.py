@@ -235,6 +235,7 @@ class Found:
 @pytest.fixture
 def gpu_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that shows itself, and an H100 behind it."""
+    monkeypatch.delenv(live_rates.VARIABLE, raising=False)
     monkeypatch.setattr(live_rates, "_may_have_gpu", lambda: True)
     monkeypatch.setattr(live_rates, "search", lambda: Found((h100(), processor())))
 
