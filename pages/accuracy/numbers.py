@@ -86,7 +86,9 @@ class Errors:
         pairs = list(zip(table[key], table.regime, strict=True))
         rank = [(order(value), _REGIMES.index(regime)) for value, regime in pairs]
         names = [_name(key, value) for value, _ in pairs]
-        return table.assign(name=names, rank=rank).sort_values("rank", kind="stable", ignore_index=True)
+        return table.assign(name=names, rank=pd.Series(rank, index=table.index)).sort_values(
+            "rank", kind="stable", ignore_index=True
+        )
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -132,7 +133,7 @@ def _spread(table: pd.DataFrame, column: str = "median_error") -> str:
 
 def _experts() -> Weakness:
     prefill = classes("moe", "prefill", DATA_CENTRE)
-    worst = prefill.loc[prefill.median_error.idxmax()]
+    worst = prefill.iloc[int(prefill.median_error.argmax())]
     return Weakness(
         "Experts in prefill",
         f"Medians of {_spread(prefill)}, worst on {gpu_name(worst.gpu)} for {format_name(worst['dtype'])}; one in "
@@ -175,7 +176,7 @@ def _borrowed() -> Weakness:
 
 def _small_models() -> Weakness:
     host = classes(accuracy.HOST, None, (accuracy.UNSEEN,))
-    worst = host.loc[host.floor_median_error.idxmax()]
+    worst = host.iloc[int(host.floor_median_error.argmax())]
     return Weakness(
         "Small models, old engines",
         "The engine's own time a step is not in a bare forward pass. Without it the kernels alone were "
@@ -195,8 +196,8 @@ _ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 def _two_models() -> Weakness:
     steps = classes(accuracy.STEP)
-    worst = steps.loc[steps.median_error.idxmax()]
-    tail = steps.loc[steps.p90_error.idxmax()]
+    worst = steps.iloc[int(steps.median_error.argmax())]
+    tail = steps.iloc[int(steps.p90_error.argmax())]
     return Weakness(
         "Two models in particular",
         f"{_model_on(worst)} is off by {share(worst.median_error)} in the median. {_model_on(tail)} is good in the "
@@ -264,10 +265,11 @@ def nearest_steps(scenario: Scenario) -> str:
             f"estimates are within {share(everywhere.median_error)} and nine in ten within "
             f"{share(everywhere.p90_error)}."
         )
+    rows: list[dict[str, Any]] = here.to_dict("records")  # type: ignore[assignment]  # its keys are column names
     each = "; ".join(
-        f"{cm.model(row.dtype).name} {share(row.median_error)} (nine in ten within {share(row.p90_error)}, "
-        f"{count(row.n)} steps)"
-        for row in here.itertuples()
+        f"{cm.model(row['dtype']).name} {share(row['median_error'])} (nine in ten within {share(row['p90_error'])}, "
+        f"{count(row['n'])} steps)"
+        for row in rows
     )
     return f"Whole steps of {what} measured on {hw.name}, and by how much the estimate is off in the median: {each}."
 

@@ -47,9 +47,9 @@ def decode_context(steps: pd.DataFrame) -> int | None:
 
 def _curve(profile: Profile, model: cm.Model, kind: str, tokens: Any, step: cm.Step) -> pd.DataFrame:
     """Floor and estimate over the tokens; "compute" from where the arithmetic takes longer than the bytes."""
-    priced = {"precision": as_measured(profile)}
-    floor = cm.price(model, profile.hardware, step, **priced)
-    estimate = cm.price(model, profile.hardware, step, rates=profile.rates, **priced)
+    precision = as_measured(profile)
+    floor = cm.price(model, profile.hardware, step, precision)
+    estimate = cm.price(model, profile.hardware, step, precision, rates=profile.rates)
     return pd.DataFrame(
         {"kind": kind, "t": tokens, "floor": floor.seconds, "estimate": estimate.seconds, "bound": floor.bound}
     )

@@ -30,7 +30,7 @@ class Results:
     @cached_property
     def operations(self) -> pd.DataFrame:
         """Its matrix multiplies at the fewest and the most rows that were measured."""
-        rows = sorted({point.shape["m"] for point in self.profile.of("matmul")})
+        rows = sorted({int(point.shape["m"]) for point in self.profile.of("matmul")})
         return measured_operations(self.profile, self.model, rows[:1] + rows[1:][-1:])
 
     @cached_property

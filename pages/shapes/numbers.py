@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import costmodel as cm
 from costmodel.model import Layer
+from costmodel.operations import Count
 from costmodel.shapes import Bill, Gathered, Run, Shape, bill, gather, layer_kinds
 from pages.parts.scenario import Scenario
 
@@ -35,7 +36,7 @@ class Shapes:
     lengths: tuple[int, ...]
     chunk: int
     chunk_cached: int
-    count: str
+    count: Count
 
     # ---- what is drawn
 
@@ -130,7 +131,7 @@ def column(cost: cm.Cost, name: str) -> float:
 
 
 @lru_cache(maxsize=32)
-def _run_bills(scenario: Scenario, run: Run, count: str) -> tuple[Bill, Bill]:
+def _run_bills(scenario: Scenario, run: Run, count: Count) -> tuple[Bill, Bill]:
     level = count if scenario.source == "datasheet" else None
 
     def price(step: cm.Step) -> cm.Cost:
