@@ -23,8 +23,8 @@ class PrefillPool:
 
     Attributes
     ----------
-    bandwidth: bytes a second of the link, which carries one cache after the other. latency: seconds that each takes
-        besides.
+    bandwidth: bytes a second of the link, which carries one cache after the other.
+    latency: seconds that each transfer takes besides.
     policy, hardware, tensor_parallel: of this pool; None: as the decoding one.
     num_blocks: KV blocks of this pool; None: what fits.
     kv_bytes_per_token: bytes that a prompt token sends across; None: the model's. Without a model it has to be given.

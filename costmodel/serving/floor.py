@@ -277,8 +277,7 @@ class FloorSteps:
         memory = compute = 0.0
         for new, cached, needs in prompts:
             logits += needs
-            # To the cost model, one token over a cache is a sequence that decodes, also when it is a prompt's last
-            # chunk.
+            # To the cost model one token over a cache decodes, also where it is the last chunk of a prompt.
             if new == 1 and cached:
                 singles += 1
                 terms, amounts = self._decode, [float(read(cached)) for read in self._readers]

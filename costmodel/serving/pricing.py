@@ -60,8 +60,7 @@ class Pricer(Protocol):
         """
 
     def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
-        """Price up to ``steps`` decode steps in a row: ``batch`` sequences, whose ``reads`` grow by ``growth`` each
-        step.
+        """Price up to ``steps`` decode steps of ``batch`` sequences in a row; ``reads`` grow by ``growth`` each step.
 
         There may be fewer: none starts ``gap`` seconds after the first or later, and one side binds in all of them.
         """

@@ -56,8 +56,8 @@ class Segments:
     prefill_tokens, decode_tokens, padding_tokens, sequences: of each of its steps.
     running, waiting: requests during each. preempted: requests that lost their blocks.
     blocks_used: KV blocks held during its last step.
-    even_gaps: gaps between tokens that are as long as a step, in each step. pool: name of the pool, "" where one is
-        all.
+    even_gaps: gaps between tokens that are as long as a step, in each step.
+    pool: name of the pool, "" where one is all.
     each: seconds of every step, where these do not change by equal amounts within a segment.
     """
 

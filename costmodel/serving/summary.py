@@ -25,8 +25,8 @@ class Slo:
 
     Attributes
     ----------
-    ttft_s: to the first token. tpot_s: mean of each token after it. itl_s: longest wait between two. latency_s: to the
-        end.
+    ttft_s: to the first token. tpot_s: mean of each token after it. itl_s: longest wait between two tokens.
+    latency_s: to the last token.
     """
 
     ttft_s: float | None = None

@@ -1,9 +1,8 @@
 """The event-jump engine: while nobody joins, leaves or runs out of blocks, steps differ only in how long caches are.
 
 So it goes from event to event. Between two of them all steps are done at once, in closed form; a step in which
-something happens is done by itself, at the cost of what happens and not of all who decode. It shares no loop with the
-plain
-engine.
+something happens is done by itself, at the cost of what happens and not of all who decode. The plain engine
+(``steps.py``) is its oracle, and shares no loop with it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What the jump engine writes down: segments of equal steps, prompts, and for each request the stints in which it
-decoded.
+"""What the jump engine writes down: segments of equal steps, prompts, and the stints in which each request decoded.
 
 From these follows everything else: the longest wait of each request, its phases, and the composition of any step.
 """
