@@ -249,10 +249,10 @@ _STEPS = ("decode", "ahead", "prefill", "later", "beside", "over", "beyond")
 
 
 def _answers() -> Spec:
-    """What an estimate or a measurement says: ink dots over the floor, circles for decodes, diamonds for prefills."""
+    """What an estimate says: ink dots over the floor, circles for decodes, diamonds for prefills, each in its band."""
     x, y = _axes(field="seconds")
     said = f"datum.kind+' of '+format(datum.t,',')+': '+{format.vega(format.SECONDS, 'datum.seconds')}"
-    layers = [
+    layers: list[Spec] = [
         {
             "transform": [{"filter": f"datum.kind=='{kind}'"}],
             "mark": {"type": "point", "shape": shape, "size": 22, "filled": True, "opacity": 1, "clip": True},
@@ -260,6 +260,9 @@ def _answers() -> Spec:
         }
         for kind, shape in (("decode", "circle"), ("prefill", "diamond"))
     ]
+    ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "stroke": colour("ink")}
+    band = {"mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.5, "clip": True, "aria": False}, "encoding": ends}
+    layers.insert(0, band)
     line = label("datum.answer", "ink", at("14", f"({PHONE}?42:66)"), show="isValid(datum.answer)")
     return {"layer": [{"data": {"name": "answers"}, "layer": layers}, {"data": {"name": "marks"}, **line}]}
 

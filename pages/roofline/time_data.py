@@ -112,11 +112,14 @@ def _answered(r: Roofline) -> dict[str, Any]:
 def answers(r: Roofline) -> pd.DataFrame:
     """What another source says over T, decode steps and prefills apart; no rows where the datasheet speaks."""
     if not r.estimates:
-        return pd.DataFrame({"kind": [], "t": [], "seconds": []})
+        return pd.DataFrame({"kind": [], "t": [], "seconds": [], "low": [], "high": []})
     tokens = 2.0 ** np.arange(14)
     steps = {"decode": cm.Step.decode(tokens[:10], r.context), "prefill": cm.Step.prefill(tokens)}
-    frames = [
-        pd.DataFrame({"t": np.ravel(step.tokens), "seconds": r.scenario.price(step).seconds}).assign(kind=kind)
-        for kind, step in steps.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat([_answer(r, kind, step) for kind, step in steps.items()], ignore_index=True)
+
+
+def _answer(r: Roofline, kind: str, step: cm.Step) -> pd.DataFrame:
+    """A sweep of steps priced by the source that speaks, with its band."""
+    cost = r.scenario.price(step)
+    columns = {"t": np.ravel(step.tokens), "seconds": cost.seconds, "low": cost.low, "high": cost.high}
+    return pd.DataFrame(columns).assign(kind=kind)
