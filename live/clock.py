@@ -81,20 +81,22 @@ class Rotation:
         return chosen
 
 
-def time_calls(calls: Sequence[Call], sampler: Sampler, effort: Effort, beat: Call = lambda: None) -> Timing:
-    """Seconds of one of ``calls``, which are equal work on different data.
+def time_calls(
+    calls: Sequence[Call], sampler: Sampler, effort: Effort, beat: Call = lambda: None, parts: int = 1
+) -> Timing:
+    """Seconds of one of ``calls``, which are equal work on different data; or of ``parts`` of them, that make one up.
 
     ``beat`` is called between samples, to say that the work goes on.
     """
     rotation = Rotation(calls)
     started = time.perf_counter()
-    sampler(rotation.next(1))  # the first call compiles, loads or allocates what later ones find ready
-    count = _calls_a_sample(rotation, sampler, effort)
+    sampler(rotation.next(parts))  # the first call compiles, loads or allocates what later ones find ready
+    rounds = _rounds_a_sample(sampler(rotation.next(parts)).seconds, effort)
 
     def take() -> Sample:
         beat()
-        sample = sampler(rotation.next(count))
-        return Sample(sample.seconds / count, sample.disturbed)
+        sample = sampler(rotation.next(rounds * parts))
+        return Sample(sample.seconds / rounds, sample.disturbed)
 
     warm: list[float] = []
     while not stable(warm) and time.perf_counter() - started < effort.budget / 3:
@@ -102,9 +104,8 @@ def time_calls(calls: Sequence[Call], sampler: Sampler, effort: Effort, beat: Ca
     return _repeat(take, effort, started)
 
 
-def _calls_a_sample(rotation: Rotation, sampler: Sampler, effort: Effort) -> int:
-    once = max(sampler(rotation.next(1)).seconds, 1e-7)
-    return max(1, min(1000, round(effort.stretch / once + 0.5)))
+def _rounds_a_sample(once: float, effort: Effort) -> int:
+    return max(1, min(1000, round(effort.stretch / max(once, 1e-7) + 0.5)))
 
 
 def _repeat(take: Callable[[], Sample], effort: Effort, started: float) -> Timing:

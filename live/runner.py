@@ -91,14 +91,16 @@ class Runner:
     def eager_and_graph(self, probe: Probe, case: Case, ready: Ready, budget: float) -> None:
         """Time the calls as the host launches them, and again as one captured graph where the backend has graphs."""
         effort = self.effort(budget)
-        self.record(case, "eager", time_calls(ready.calls, self.lab.backend.sample, effort, self.beat), ready.units)
+        self.record(
+            case, "eager", time_calls(ready.calls, self.lab.backend.sample, effort, self.beat, ready.parts), ready.units
+        )
         if not self.lab.backend.graphs or probe.name in _NO_GRAPH:
             return
         rounds = -(-_GRAPH_CALLS // len(ready.calls)) if ready.units == 1 else 1
         calls = list(ready.calls) * rounds
         replay = self.lab.backend.capture(calls)
         timing = time_calls([replay], self.lab.backend.sample, effort, self.beat)
-        self.record(case, "graph", timing, ready.units * len(calls))
+        self.record(case, "graph", timing, ready.units * len(calls) // ready.parts)
 
     def record(self, case: Case, mode: Mode, timing: Timing, units: int) -> None:
         """Emit the point, and remember how fast the device has been seen to be."""

@@ -40,10 +40,14 @@ class Task(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """Calls that are equal work on different data; one call does ``units`` times what the case says."""
+    """Calls that are equal work on different data; one call does ``units`` times what the case says.
+
+    ``parts``: so many calls, one after the other, make up the work, and other work comes between them in a model.
+    """
 
     calls: Sequence[Call]
     units: int = 1
+    parts: int = 1
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from live.lab import Lab
 from live.network import BlockNet, Pass
 from live.points import Case
@@ -21,8 +23,8 @@ def _case(task: Task, tokens: int) -> Case:
 
 
 def _prepare(case: Case, lab: Lab, task: Task) -> Ready:
-    """All of a block but its multiplies and its attention, on what those would have left: norms, rotation and cache
-    update, activation, residuals.
+    """All of a block but its multiplies and its attention, on what those would have left, in the four parts between
+    them: residual and norm, rotation and cache update, residual and norm, activation.
     """
     block, hidden, tokens = task.subject.blocks[0], task.subject.hidden, int(case.shape["tokens"])
     net = lab.kept("a block", lambda: BlockNet.random(lab, block, hidden))
@@ -31,14 +33,16 @@ def _prepare(case: Case, lab: Lab, task: Task) -> Ready:
     x, y = lab.random(tokens, hidden), lab.random(tokens, hidden)
     qkv, up = lab.random(tokens, block.qkv_width), lab.random(tokens, block.up_width)
 
-    def run() -> object:
-        net.norm(x, 0)
-        net.rotate_and_store(qkv, cache, step)
-        middle = x + y
-        net.norm(middle, 1)
-        return middle + y, net.activate(up) if block.width else None
+    def add_and_norm(which: int) -> object:
+        return net.norm(x + y, which)
 
-    return Ready([run])
+    parts = [
+        partial(add_and_norm, 0),
+        partial(net.rotate_and_store, qkv, cache, step),
+        partial(add_and_norm, 1),
+        *([partial(net.activate, up)] if block.width else []),
+    ]
+    return Ready(parts, parts=len(parts))
 
 
 def _launch_cases(task: Task) -> list[Case]:

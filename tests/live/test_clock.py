@@ -65,6 +65,13 @@ def test_tor03_tor04_each_call_finds_other_data_than_the_one_before():
     assert seen == [0, 1, 2, 3, 4] * 2 + [0, 1]
 
 
+def test_work_in_parts_is_the_sum_of_its_parts():
+    fake = Fake([0.01])
+    timing = time_calls([lambda: "a", lambda: "b", lambda: "c"], fake, Effort(budget=60), parts=3)
+    assert timing.summary.median == pytest.approx(0.03)
+    assert fake.ran[:6] == ["a", "b", "c"] * 2
+
+
 def test_it_says_that_it_is_alive_between_samples():
     beats = []
     time_calls([lambda: 0], Fake([0.01]), Effort(budget=1), lambda: beats.append(1))
