@@ -39,6 +39,15 @@ class JumpEngine(ABC, Generic[P]):
     leaving: requests that have finished and keep their blocks: (steps done when these come free, how many).
     """
 
+    # More attributes than a plain object keeps in fast places.
+    __slots__ = (
+        "_come", "_coming", "_decoded_at", "_later", "_next_arrival", "_no_reads", "_quiet", "_remembered", "_tick",
+        "_tick_seconds", "arrival", "block_size", "blocked", "computed", "decodes", "finished", "free", "iterations",
+        "lag", "last_token", "late", "leaving", "livelock", "log", "max_num_seqs", "now", "output", "partials",
+        "preemptions", "pricer", "prompt", "running", "sampled", "steps", "stint", "target", "usable", "waiting",
+        "worst_gap",
+    )  # fmt: skip
+
     serves: ClassVar[type[Policy]]
     grows: ClassVar[bool] = True
     spare: ClassVar[int] = 0

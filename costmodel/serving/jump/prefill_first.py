@@ -14,6 +14,8 @@ W = TypeVar("W", bound=WithWatermark)
 class PromptBlocksJump(JumpEngine[W]):
     """All blocks of a prompt at admission, and a free block for each decode: the rules of vLLM before V1."""
 
+    __slots__ = ("watermark",)
+
     spare = 1
 
     def prepare(self, policy: W, longest: int) -> None:  # noqa: ARG002  # the reserving policies need it
@@ -74,6 +76,8 @@ class PromptBlocksJump(JumpEngine[W]):
 
 class PrefillFirstJump(PromptBlocksJump[VllmV0]):
     """Prompts first, in steps in which nobody decodes."""
+
+    __slots__ = ("_budget",)
 
     serves = VllmV0
 

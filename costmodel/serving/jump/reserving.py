@@ -14,6 +14,8 @@ R = TypeVar("R", bound=Reserving)
 class ReservingJump(JumpEngine[R]):
     """Whoever fits joins the decodes with the whole prompt."""
 
+    __slots__ = ("_reserved",)
+
     grows = False
 
     def prepare(self, policy: R, longest: int) -> None:
@@ -57,11 +59,15 @@ class ReservingJump(JumpEngine[R]):
 class OrcaJump(ReservingJump[Orca]):
     """Everybody decodes, and whoever fits joins the same step."""
 
+    __slots__ = ()
+
     serves = Orca
 
 
 class StaticJump(ReservingJump[Static]):
     """A batch forms when nothing runs, and nobody joins it."""
+
+    __slots__ = ()
 
     serves = Static
 

@@ -10,6 +10,8 @@ from costmodel.serving.policies.sarathi import Sarathi
 class SarathiJump(PromptBlocksJump[Sarathi]):
     """Everybody decodes in every step; the rest of the chunk reads prompts, unfinished ones before new ones."""
 
+    __slots__ = ("_chunk",)
+
     serves = Sarathi
 
     def prepare(self, policy: Sarathi, longest: int) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from costmodel.serving.jump.engine import JumpEngine
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.policies.vllm_v1 import VllmV1
 from costmodel.serving.request import UNLIMITED
 
-
-class _Served(NamedTuple):
-    """What the running requests have got of a step: who reads what, tokens left, how many lost their blocks."""
-
-    readers: list[int]
-    pieces: list[Piece]
-    budget: int
-    preempted: int
+Served = tuple[list[int], list[Piece], int, int]
+"""What the running requests have got of a step: who reads, and what; tokens left; how many lost their blocks."""
 
 
 class TokenBudgetJump(JumpEngine[VllmV1]):
     """One budget of tokens a step, spent on running requests in order of admission, then on waiting ones."""
+
+    __slots__ = ("_budget", "_knobs", "_late_of", "_resting", "_threshold", "_watermark")
 
     serves = VllmV1
     arrival_unblocks = True  # the cap on long prompts depends on how many requests there are
@@ -49,25 +43,26 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
         if self.partials or (self.waiting and not self.blocked):
             return False
         count = self.decodes.count
-        return 0 < count <= self._budget and self.decodes.new_blocks() <= self.free
+        return 0 < count <= self._budget and (count <= self.free or self.decodes.new_blocks() <= self.free)
 
     def special(self) -> bool:
         """Do one step in which something happens; see ``JumpEngine.special``."""
-        threshold, before = self._long_prefill_threshold(), self.free
-        served = self._plainly(threshold)
-        resting: list[int] = []
+        threshold = self._long_prefill_threshold() if self._threshold else UNLIMITED
+        before = self.free
+        served, resting = self._plainly(threshold), None
         if served is None:
             served, resting = self._in_order(threshold)
-        if not served.preempted:
-            self._admit(served, threshold)
-        if not served.readers and not served.preempted and not resting:
+        readers, pieces, budget, preempted = served
+        if not preempted:
+            self._admit(readers, pieces, budget, threshold)
+        if not readers and not preempted and not resting:
             return self._only_decodes(before)
         if resting:
             self._rest(resting)
-            self.step(served.readers, served.pieces)
+            self.step(readers, pieces)
             self._resume()
         else:
-            self.step(served.readers, served.pieces)
+            self.step(readers, pieces)
         return True
 
     def _only_decodes(self, free: int) -> bool:
@@ -83,20 +78,18 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
         return True
 
     def _long_prefill_threshold(self) -> int:
-        threshold = self._threshold
-        return threshold if threshold and len(self.waiting) + len(self.running) > 1 else UNLIMITED
+        return self._threshold if len(self.waiting) + len(self.running) > 1 else UNLIMITED
 
     # ---- running requests -------------------------------------------------------------------------------------------
 
-    def _plainly(self, threshold: int) -> _Served | None:
+    def _plainly(self, threshold: int) -> Served | None:
         """Serve the running requests where tokens and blocks are enough for all, so that their order does not matter.
 
         An unfinished prompt that stands last takes what is left. None where somebody has to go, or goes without.
         """
         budget = self._budget - self.decodes.count
         new_blocks = self.decodes.new_blocks()
-        readers = list(self.partials)
-        pieces: list[Piece] = []
+        readers, pieces = [*self.partials], []
         alone = len(readers) == 1 and next(reversed(self.running)) == readers[0]
         for reader in readers:
             computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
@@ -111,9 +104,9 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
         if new_blocks > self.free or budget < 0:
             return None
         self.free -= new_blocks
-        return _Served(readers, pieces, budget, 0)
+        return readers, pieces, budget, 0
 
-    def _in_order(self, threshold: int) -> tuple[_Served, list[int]]:
+    def _in_order(self, threshold: int) -> tuple[Served, list[int]]:
         """Serve the running requests one by one; where blocks are short, the last admitted goes.
 
         Also returns those who would decode and get no token, because the budget went to others before them.
@@ -138,7 +131,7 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
                 readers.append(index)
                 pieces.append((tokens, computed, 1 if tokens == missing else 0))
         resting = [index for index in order[place:] if decodes.end[index] >= 0]
-        return _Served(readers, pieces, budget, preempted), resting
+        return (readers, pieces, budget, preempted), resting
 
     def _wish(self, index: int, most: int) -> tuple[int, int, int]:
         """Return a running request's computed tokens, those that it may have now, and those that it is missing."""
@@ -164,9 +157,9 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
 
     # ---- waiting requests -------------------------------------------------------------------------------------------
 
-    def _admit(self, served: _Served, threshold: int) -> None:
+    def _admit(self, readers: list[int], pieces: list[Piece], budget: int, threshold: int) -> None:
         """Admit from the head of the line while budget, places and blocks last."""
-        budget, knobs, readers = served.budget, self._knobs, served.readers
+        size, knobs = self.block_size, self._knobs
         while self.waiting:
             occupied = len(self.running) + len(self.leaving)
             if occupied >= self.max_num_seqs:
@@ -174,16 +167,16 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
                 return
             head = self.waiting[0]
             known = self.prompt[head] + self.sampled[head]
-            wish = min(threshold, known)
-            tokens = min(budget, wish)
+            wish = min(known, threshold)
+            tokens = min(wish, budget)
             whole = known if knobs.reserve_full_isl else tokens
-            needed = self.held(whole) + (self._watermark if occupied else 0)
+            needed = -(-whole // size) + (self._watermark if occupied else 0)
             if budget <= 0 or (wish > budget and not knobs.chunked_prefill) or needed > self.free:
                 # With nobody else reading, the next step has as little to offer.
                 self.blocked = not readers
                 return
             self.admit()
-            self.free -= self.held(tokens)
+            self.free -= -(-tokens // size)
             budget -= tokens
             readers.append(head)
-            served.pieces.append((tokens, 0, 1 if tokens == known else 0))
+            pieces.append((tokens, 0, 1 if tokens == known else 0))
