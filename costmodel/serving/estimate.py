@@ -29,6 +29,7 @@ from costmodel.step import Phase, Step, cached_reads, visible_pairs
 
 _WITH_CACHES = ("attention", "latent")  # kinds of operations that depend on more than the tokens of a step
 _LONGEST_STRETCH = 4096  # steps priced in one call
+_STEPS_AHEAD, _MOST_AHEAD = 64, 100_000  # decode steps worked out ahead of need, and how many are kept
 
 
 @lru_cache(maxsize=32)
@@ -46,7 +47,7 @@ def priced_steps(  # the order is that of ``costmodel.price``
     """
     if rates == "datasheet":
         return floor_steps(model, hw, precision, tensor_parallel)
-    if isinstance(rates, str) and rates != "calibrated":
+    if rates != "calibrated" and not isinstance(rates, Rates):
         raise ConfigError("rates", rates, "datasheet, calibrated, or a Rates")
     fitted = rates.for_hardware(hw) if isinstance(rates, Rates) else calibrated(hw)
     return EstimatedSteps(model, hw, precision, fitted, host, tensor_parallel)
@@ -76,6 +77,7 @@ class EstimatedSteps(FloorSteps):
         self._of_host = _Table(lambda sequences: np.asarray(rates.host(host, sequences)) + np.zeros(len(sequences)))
         self._operations = [op for op in the_plan.operations if op.kind in _WITH_CACHES]
         self._formats, self._rates = formats, rates
+        self._ahead: dict[tuple[int, tuple[float, ...]], float] = {}
 
     def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
         """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
@@ -83,22 +85,28 @@ class EstimatedSteps(FloorSteps):
         if not floor:
             return 0.0, 0.0, 0.0
         sums = _Sums()
-        sums.add_decodes(batch, batch, dict(zip(self.views, reads, strict=True)))
+        sums.add_decodes(batch, dict(zip(self.views, reads, strict=True)))
         for new, cached, _ in prompts:
             sums.add_prompt(new, cached, self.views)
         tokens, sequences = (int(sum(counts.values())) for counts in (sums.tokens, sums.sequences))
         seconds = self._without_caches(tokens, batch + sum(piece[2] for piece in prompts), sequences)
-        return seconds + float(self._of_caches(sums)[0]), memory, compute
+        if sums.sequences["decode"]:
+            seconds += self._of_decodes(sums)
+        if sums.sequences["prefill"]:
+            seconds += float(self._of_caches(sums, "prefill")[0])
+        return seconds, memory, compute
 
     def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
         """Price up to ``steps`` decode steps in a row, each by itself, in one call."""
-        index = np.arange(min(steps, _LONGEST_STRETCH), dtype=np.float64)
+        most = super().stretch(batch, reads, growth, min(steps, _LONGEST_STRETCH), np.inf)[0]
+        index = np.arange(most, dtype=np.float64)
         sums = _Sums()
-        each = {view: now + more * index for view, now, more in zip(self.views, reads, growth, strict=True)}
-        sums.add_decodes(batch, batch, each)
-        seconds = self._without_caches(batch, batch, batch) + self._of_caches(sums) + np.zeros(len(index))
+        sums.add_decodes(
+            batch, {view: now + more * index for view, now, more in zip(self.views, reads, growth, strict=True)}
+        )
+        seconds = self._without_caches(batch, batch, batch) + self._of_caches(sums, "decode") + np.zeros(most)
         ends = np.cumsum(seconds)
-        steps = min(int(np.searchsorted(ends, gap)) + 1, len(index))
+        steps = min(int(np.searchsorted(ends, gap)) + 1, most)
         _, _, _, memory, compute, _ = super().stretch(batch, reads, growth, steps, np.inf)
         return steps, float(seconds[0]), float(ends[steps - 1]), memory, compute, seconds[:steps]
 
@@ -108,11 +116,30 @@ class EstimatedSteps(FloorSteps):
             self._of_tokens[tokens] + self._of_logits[logits] + self._of_sequences[sequences] + self._of_host[sequences]
         )
 
-    def _of_caches(self, sums: _Sums) -> NDArray[np.float64]:
-        """Seconds of attention, an entry a step."""
+    def _of_decodes(self, sums: _Sums) -> float:
+        """Seconds of the attention of sequences that decode.
+
+        Their caches mostly grow by a token a step, so the steps to come are worked out in the same call.
+        """
+        batch, reads = sums.sequences["decode"], tuple(sums.read("decode", view) for view in self.views)
+        found = self._ahead.get((batch, reads))
+        if found is None:
+            if len(self._ahead) > _MOST_AHEAD:
+                self._ahead.clear()
+            index = np.arange(_STEPS_AHEAD, dtype=np.float64)
+            several = _Sums()
+            several.add_decodes(batch, {v: now + batch * index for v, now in zip(self.views, reads, strict=True)})
+            seconds = (self._of_caches(several, "decode") + np.zeros(_STEPS_AHEAD)).tolist()
+            later = (tuple(now + batch * k for now in reads) for k in range(_STEPS_AHEAD))
+            self._ahead.update(zip(((batch, amounts) for amounts in later), seconds, strict=True))
+            found = seconds[0]
+        return found
+
+    def _of_caches(self, sums: _Sums, phase: Phase) -> NDArray[np.float64]:
+        """Seconds of the attention of one phase, an entry a step."""
         total = np.zeros(1)
         for op in self._operations:
-            if op.phase is None or sums.sequences[op.phase]:
+            if op.phase == phase:
                 asked = _Context(op, self._formats, self._rates, cast("Step", sums), {}, _NONE, _NONE)
                 total = total + _TIMES[op.kind](asked)
         return total
@@ -130,10 +157,10 @@ class _Sums:
         self._reads: dict[tuple[Phase, View], Any] = {}
         self._pairs: dict[View, float] = {}
 
-    def add_decodes(self, sequences: int, tokens: int, reads: dict[View, Any]) -> None:
-        """Add sequences that decode."""
+    def add_decodes(self, sequences: int, reads: dict[View, Any]) -> None:
+        """Add sequences that decode, a token each."""
         self.sequences["decode"] += sequences
-        self.tokens["decode"] += tokens
+        self.tokens["decode"] += sequences
         for view, amount in reads.items():
             self._reads["decode", view] = self._reads.get(("decode", view), 0) + amount
 
@@ -141,7 +168,7 @@ class _Sums:
         """Add a prompt, or a chunk of one; a single token over a cache decodes, to the cost model."""
         reads = {view: float(cached_reads(cached, *view)) for view in views}
         if new == 1 and cached:
-            self.add_decodes(1, 1, reads)
+            self.add_decodes(1, reads)
             return
         self.sequences["prefill"] += 1
         self.tokens["prefill"] += new
@@ -149,6 +176,10 @@ class _Sums:
             more = float(visible_pairs(cached + new, *view) - visible_pairs(cached, *view))
             self._reads["prefill", view] = self._reads.get(("prefill", view), 0) + reads[view]
             self._pairs[view] = self._pairs.get(view, 0.0) + more
+
+    def read(self, phase: Phase, view: View) -> Any:
+        """Cached tokens read under a view."""
+        return self._reads.get((phase, view), 0)
 
     # What ``costmodel.price`` asks of a step:
 
@@ -162,7 +193,7 @@ class _Sums:
 
     def reads(self, window: int | None, chunk: int | None, phase: Phase) -> Any:
         """Cached tokens read."""
-        return self._reads.get((phase, (window, chunk)), 0)
+        return self.read(phase, (window, chunk))
 
     def pairs(self, window: int | None, chunk: int | None, phase: Phase) -> Any:  # noqa: ARG002  # only prompts are asked for
         """Query-key pairs."""

@@ -21,7 +21,7 @@ HARDWARE, MODEL = "rtxpro6000bw", "llama-3.1-8b"
 POLICY = {"max_num_batched_tokens": 2048, "max_num_seqs": 128}  # as the run was made
 
 BANDWIDTH_SHARE, PEAK_SHARE, HOST_SECONDS = 0.85, 0.70, 3.5e-3
-"""The three numbers that fit the run: shares of bandwidth and peak that are achieved, and the engine's own time a step."""
+"""The three numbers that fit the run: shares of bandwidth and peak that are achieved, the engine's own time a step."""
 
 
 @pytest.fixture(scope="module")
