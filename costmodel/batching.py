@@ -25,7 +25,7 @@ Price = Callable[[Step], Cost]
 _MOST = 1e7  # sequences or tokens; where nothing has happened by then, it never does
 _VAST = 1e9  # sequences: so many that the weights no longer count
 _STEEP = 0.5  # slope from which a stretch no longer counts as flat
-_POINTS = 64  # of a search, each round
+_POINTS = 400  # of a search, each round
 
 
 # ---- latency and cost of a token -----------------------------------------------------------------------------

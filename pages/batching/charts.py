@@ -17,15 +17,15 @@ from pages.parts.plane import FINE, Plane
 def tradeoff_spec() -> Spec:
     """Two curves that start together: what a token takes, and what it costs; the flat stretch between them shaded."""
     plane = Plane(HEIGHTS["tradeoff"], layers.BATCH, "time a token", y_units=format.SECONDS)
-    return chart.spec(
+    return layers.spec(
+        plane,
+        "Latency and cost of a token against the batch",
         _flat_tint(plane),
         _tradeoff_curves(plane),
         *layers.wall(plane, layers.from_bottom(plane, 2)),
         _flat_end(plane),
         _tradeoff_mark(plane),
         _tradeoff_names(plane),
-        height=plane.height,
-        params=plane.params,
     )
 
 
@@ -85,6 +85,7 @@ def _tradeoff_mark(plane: Plane) -> Spec:
     main, both = (f"({right}?datum.{name}:datum.{name}_ahead)" for name in ("latency", "upper"))
     free = f"({plane.py(main)}-{plane.py('datum.beside')}>{layers.TYPE_LINE}+14)"  # room for it below the thin curve
     clear = f"({plane.py(f'({free}?{main}:{both})')}-11)"
+    names = f"max({text_width(_LATENCY)},{text_width('datum.beside_name')})"  # at the right ends of the curves
     gap, left = f"({lower}-{upper})", f"({x}<90)"
     batch = "'B = '+format(datum.batch,',')"
     return layers.over(
@@ -92,7 +93,7 @@ def _tradeoff_mark(plane: Plane) -> Spec:
         layers.rule(plane, "batch", dash=[2, 3], top=upper),
         layers.point(plane, "batch", "cost", "decode", "'a token costs '+datum.cost_text+' of the machine'"),
         layers.point(plane, "batch", "latency", "decode", f"{batch}+': each waits '+datum.latency_text"),
-        label("datum.latency_text", "decode text", at(f"{right}?{x}+6:{x}-6", clear),
+        label("datum.latency_text", "decode text", at(f"{right}?min({x}+6,width-{names}-14):{x}-6", clear),
               align=f"{right}?'right':'left'", weight=600),
         label("datum.cost_text", "decode text",
               at(f"{left}?{x}-6:{x}-9", f"{lower}+({left}?{layers.TYPE_LINE}*1.9:{layers.TYPE_LINE})"),
@@ -102,17 +103,16 @@ def _tradeoff_mark(plane: Plane) -> Spec:
     )  # fmt: skip
 
 
+_LATENCY = layers.either("'latency of a token: the step'", "'latency'")
+
+
 def _tradeoff_names(plane: Plane) -> Spec:
     """Names of the curves at their right ends, which lie far apart; that of the thin one only where it is clear."""
     clear = f"abs({plane.py('datum.beside_end')}-{plane.py('datum.latency_end')})>{layers.TYPE_LINE}*2"
     return layers.over(
         "marks",
-        layers.end_name(
-            plane, layers.either("'latency of a token: the step'", "'latency'"), "ink", "datum.latency_end"
-        ),
-        layers.end_name(
-            plane, layers.either("'its cost: the step ÷ B'", "'cost'"), "ink", "datum.cost_end", below=True
-        ),
+        layers.end_name(plane, _LATENCY, "ink", "datum.latency_end"),
+        layers.end_name(plane, layers.either("'cost: the step ÷ B'", "'cost'"), "ink", "datum.cost_end", below=True),
         layers.end_name(plane, "datum.beside_name", "muted", "datum.beside_end", show=clear),
     )
 
@@ -126,7 +126,12 @@ def market_spec() -> Spec:
     plane = Plane(
         HEIGHTS["market"], "tokens a second for each sequence", "$ a million tokens", x_ticks=FINE, y_ticks=FINE
     )
-    return chart.spec(_market_curves(plane), _market_dots(plane), height=plane.height, params=plane.params)
+    return layers.spec(
+        plane,
+        "Price of a million tokens against the speed of each sequence",
+        _market_curves(plane),
+        _market_dots(plane),
+    )
 
 
 def _market_curves(plane: Plane) -> Spec:
@@ -135,9 +140,15 @@ def _market_curves(plane: Plane) -> Spec:
         return {"transform": layers.only("curve", name), "mark": mark, "encoding": {**where, "stroke": colour(meaning)}}
 
     floor = {
-        "transform": [*layers.only("curve", "floor"), {"filter": "datum.batch==1"}],
+        "transform": [*layers.only("curve", "floor"), {"filter": "datum.batch==1&&datum.named"}],
         "layer": [
-            label("'its floor'", "muted", at(plane.px("datum.speed"), f"{plane.py('datum.price')}-9"), align="'right'")
+            label(
+                "'its floor'",
+                "muted",
+                at(plane.px("datum.speed"), f"{plane.py('datum.price')}-9"),
+                align="'right'",
+                show=f"!({PHONE})",
+            ),
         ],
     }
     return layers.over(
@@ -159,17 +170,24 @@ def _market_dots(plane: Plane) -> Spec:
         )
         point = layers.point(plane, "speed", "price", meaning, said, shape)
         weight = 400 if kind == "decade" else 600
-        text = label("datum.text", "decode text" if kind == "own" else "ink", where, align=align, weight=weight)
-        return {"transform": layers.only("kind", kind), "layer": [point, text]}
+        name = label(
+            text,
+            "decode text" if kind == "own" else "ink",
+            where,
+            align=align,
+            weight=weight,
+            show="true" if kind == "own" else fits,
+        )
+        return {"transform": layers.only("kind", kind), "layer": [point, name]}
 
+    text = layers.either("datum.text", "datum.short")
     x, y = plane.px("datum.speed"), plane.py("datum.price")
-    fits = f"({x}-11>{text_width('datum.text')})"
-    above_left, below_right = at(f"{fits}?{x}-11:{x}", f"{y}-({fits}?7:14)"), at(f"{x}+11", f"{y}+{layers.TYPE_LINE}+2")
-    leftward = f"{fits}?'right':'left'"
+    fits = f"({x}-11>{text_width(text)})"
+    above_left, below_right = at(f"{x}-11", f"{y}-7"), at(f"{x}+11", f"{y}+{layers.TYPE_LINE}+2")
     return layers.over(
         "dots",
-        dots("decade", "paper", "circle", above_left, leftward),
-        dots("wall", "ink", "square", above_left, leftward),
+        dots("decade", "paper", "circle", above_left, "'right'"),
+        dots("wall", "ink", "square", above_left, "'right'"),
         dots("own", "decode", "circle", below_right, "'left'"),
     )
 
@@ -191,7 +209,13 @@ def bills_by_batch_spec() -> Spec:
         label(_SHARE, "memory", at("width-8", weights_y), align="'right'", weight=600),
         transform=_point_of_curve(0, order="descending"),
     )
-    return _bills(plane, names, lower="caches", own=_own_bill("'B = '+format(datum.at,',')"))
+    return _bills(
+        plane,
+        "Bytes for a token against the batch",
+        names,
+        lower="caches",
+        own=_own_bill("'B = '+format(datum.at,',')"),
+    )
 
 
 @st.cache_resource(show_spinner=False)
@@ -215,7 +239,13 @@ def bills_by_context_spec() -> Spec:
         label("'its own cache'", "ink", end, align="'right'", weight=600),
         transform=_point_of_curve(83),
     )
-    return _bills(plane, names, lower="weights", own=_own_bill("format(datum.at,',')+' tokens'"))
+    return _bills(
+        plane,
+        "Bytes for a token against the context",
+        names,
+        lower="weights",
+        own=_own_bill("format(datum.at,',')+' tokens'"),
+    )
 
 
 _SHARE = "'its share of the weights'"
@@ -232,10 +262,10 @@ def _point_of_curve(position: int, order: str = "ascending") -> list[Spec]:
 
 def _own_bill(where: str) -> str:
     both = "': '+datum.weights_text+' + '+datum.caches_text"
-    return f"({where}+{both})"
+    return layers.either(f"({where}+{both})", f"({where})")
 
 
-def _bills(plane: Plane, names: Spec, *, lower: str, own: str) -> Spec:
+def _bills(plane: Plane, title: str, names: Spec, *, lower: str, own: str) -> Spec:
     fills = {"caches": "cached", "weights": "memory"}
     upper = next(name for name in fills if name != lower)
 
@@ -246,7 +276,9 @@ def _bills(plane: Plane, names: Spec, *, lower: str, own: str) -> Spec:
 
     edge = {"x": plane.x("at"), "y": plane.y("caches" if lower == "caches" else "total"), "stroke": colour("ink")}
     even = "'the two bills are '+datum.text"
-    return chart.spec(
+    return layers.spec(
+        plane,
+        title,
         layers.over(
             "curve",
             area(lower, {"datum": 0}, lower),
@@ -267,8 +299,6 @@ def _bills(plane: Plane, names: Spec, *, lower: str, own: str) -> Spec:
             layers.point(plane, "at", "total", "decode", f"{own}+' for a token'"),
             layers.named(plane, "datum.at", own, layers.from_top(0), wall="datum.wall"),
         ),
-        height=plane.height,
-        params=plane.params,
     )
 
 
@@ -279,14 +309,14 @@ def _bills(plane: Plane, names: Spec, *, lower: str, own: str) -> Spec:
 def intensity_spec() -> Spec:
     """FLOP a byte of decode steps against the batch, a curve a context, and the ridge that few of them reach."""
     plane = Plane(HEIGHTS["intensity"], layers.BATCH, "FLOP a byte")
-    return chart.spec(
+    return layers.spec(
+        plane,
+        "FLOP a byte of decode steps against the batch",
         _intensity_curves(plane),
         _ridge(plane),
         *layers.wall(plane, layers.from_bottom(plane, 0)),
         _intensity_names(plane),
         _intensity_mark(plane),
-        height=plane.height,
-        params=plane.params,
     )
 
 
@@ -317,41 +347,51 @@ def _ridge(plane: Plane) -> Spec:
 
 
 def _intensity_names(plane: Plane) -> Spec:
-    """At its right end, above it, the name of a curve that stays below the ridge; of another above its crossing."""
+    """Above its right end the name of a curve that never reaches the ridge; of another above its crossing.
+
+    Names of crossings have a row each, above the ridge.
+    """
     text = layers.either("datum.text", "datum.short")
-    ring = layers.point(plane, "at", "intensity", "paper", "datum.text")
-    x, y = plane.px("datum.at"), plane.py("datum.intensity")
+    ring = {"transform": [{"filter": "datum.inside"}], **layers.point(plane, "at", "intensity", "paper", "datum.text")}
+    x = plane.px("datum.at")
     fits = f"({x}-9>{text_width(text)})"
-    beside = at(f"{fits}?{x}-8:{x}+9", f"{y}-9-datum.lane*{layers.TYPE_LINE}")
-    end = at("width-4", f"{y}-8")
-    named = []
+    beside = at(f"{fits}?{x}-8:{x}+9", f"{plane.py('datum.ridge')}-9-datum.lane*{layers.TYPE_LINE}")
+    end = at("width-4", f"{plane.py('datum.intensity')}-8")
+    named = [{"transform": [{"filter": "datum.high"}], "layer": [ring]}]
     for own, weight in (("datum.own", 600), ("!datum.own", 400)):
         crossing = label(text, "ink", beside, align=f"{fits}?'right':'left'", weight=weight)
         ends = label(text, "ink", end, align="'right'", weight=weight)
         named += [
-            {"transform": [{"filter": f"datum.crosses&&{own}"}], "layer": [ring, crossing]},
-            {"transform": [{"filter": f"!datum.crosses&&{own}"}], "layer": [ends]},
+            {"transform": [{"filter": f"datum.high&&{own}"}], "layer": [crossing]},
+            {"transform": [{"filter": f"!datum.high&&{own}"}], "layer": [ends]},
         ]
     return layers.over("ends", *named)
 
 
 def _intensity_mark(plane: Plane) -> Spec:
-    """The page's batch on its curve; as the curve rises, below right of it is free, and above left."""
+    """The page's batch on its curve; as the curve rises, below right of it is free, and above left.
+
+    Where the wall or the name of another curve is below right, and that of its own above, it has no label.
+    """
     x, y = plane.px("datum.batch"), plane.py("datum.intensity")
     text = layers.either("datum.text", "datum.short")
     wide, wall = text_width(text), plane.px("datum.wall")
     room, cut = f"({x}+12+{wide}<width)", f"({wall}>{x}&&{wall}<{x}+12+{wide})"
-    above = f"({room}&&({cut}||datum.crowded)&&{x}<width-{text_width(_LONG_NAME)})"  # where no name of a curve ends
+    ridge = f"abs({y}-{plane.py('datum.ridge')})<3*{layers.TYPE_LINE}"  # where names of crossings stand
+    clear = (  # neither the name of a curve nor that of the ridge
+        f"({x}<width-{text_width(layers.either(*_LONG_NAME))}&&{y}>{plane.py('datum.ridge')}+3*{layers.TYPE_LINE})"
+    )
+    above = f"({room}&&({cut}||datum.crowded)&&{clear})"
     where = at(f"{above}?{x}-11:{room}?{x}+11:width-4", f"{above}?{y}-9:{y}+{layers.TYPE_LINE}+3")
-    said = "'decode step, '+datum.text"
     return layers.over(
         "own",
-        layers.point(plane, "batch", "intensity", "decode", said),
-        label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600),
-    )
+        layers.point(plane, "batch", "intensity", "decode", "'decode step, '+datum.text"),
+        label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600,
+              show=f"({above}||!datum.crowded)&&!({ridge})"),
+    )  # fmt: skip
 
 
-_LONG_NAME = "'10,000 cached: tends to 12, never crosses'"
+_LONG_NAME = "'10,000 cached: tends to 12, never crosses'", "'10,000 cached: 12, never'"
 
 
 # ---- experts ---------------------------------------------------------------------------------------------------
@@ -370,7 +410,12 @@ def experts_spec() -> Spec:
     curves = layers.over("curve", between, expected)
     marks = [*layers.wall(plane, layers.from_top(1)), _experts_mark(plane)]
     bytes_axis = layers.over("curve", {"mark": layers.line(0), "encoding": {"x": x, "y": _bytes_axis()}})
-    drawn = chart.spec({"layer": [curves, *marks]}, bytes_axis, height=plane.height, params=plane.params)
+    drawn = layers.spec(
+        plane,
+        "Distinct experts against the batch",
+        {"layer": [curves, *marks]},
+        bytes_axis,
+    )
     return {**drawn, "resolve": {"scale": {"y": "independent"}}}
 
 

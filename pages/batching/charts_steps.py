@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.batching import layers
 from pages.batching.frames import HEIGHTS
-from pages.parts import chart, format
+from pages.parts import format
 from pages.parts.chart import Spec, at, colour, colour_field, label, text_width
 from pages.parts.plane import FINE, Plane
 
@@ -21,12 +21,12 @@ _LANE, _TOP, _BAR = 82, 24, 30  # px: from lane to lane, from a lane's top to it
 def ways_spec() -> Spec:
     """Three lanes of steps over time; under each the longest wait of a sequence that decodes."""
     plane = Plane(HEIGHTS["ways"], "time", x_units=format.SECONDS, x_log=False, y_log=False)
-    return chart.spec(
+    return layers.spec(
+        plane,
+        "Steps over time, three ways",
         _bars(plane, "datum.prompt>0", "prefill", 0, _BAR),
         _bars(plane, "datum.decoding", "decode", _BAR * 0.3, _BAR * 0.7),
         _waits(plane),
-        height=plane.height,
-        params=plane.params,
     )
 
 
@@ -87,8 +87,12 @@ def chunk_spec() -> Spec:
     plane = Plane(
         HEIGHTS["chunk"], "tokens of the prompt in the step", "time of the step", y_units=format.SECONDS, y_ticks=FINE
     )
-    return chart.spec(
-        _chunk_curves(plane), _chunk_ends(plane), _chunk_mark(plane), height=plane.height, params=plane.params
+    return layers.spec(
+        plane,
+        "Time of a step against the tokens of a prompt in it",
+        _chunk_curves(plane),
+        _chunk_ends(plane),
+        _chunk_mark(plane),
     )
 
 
@@ -163,7 +167,9 @@ def drafts_spec() -> Spec:
             "encoding": {"x": x, "y": y, "stroke": colour(meaning)},
         }
 
-    return chart.spec(
+    return layers.spec(
+        plane,
+        "Acceptance that drafting needs against the batch",
         layers.over(
             "curve",
             {"transform": layers.only("curve", "own"), **under},
@@ -172,15 +178,20 @@ def drafts_spec() -> Spec:
         ),
         *layers.wall(plane, layers.from_top(1)),
         _drafts_mark(plane),
-        height=plane.height,
-        params=plane.params,
     )
 
 
 def _drafts_mark(plane: Plane) -> Spec:
     own_end, beside_end = plane.py("datum.own_end"), plane.py("datum.beside_end")
-    clear = f"abs({own_end}-{beside_end})>{layers.TYPE_LINE}*1.6"
-    beside = at(f"{plane.px('datum.beside_at')}-4", f"{beside_end}-8")
+    beside_x = plane.px("datum.beside_at")
+    clear = "&&".join(
+        (
+            f"abs({own_end}-{beside_end})>{layers.TYPE_LINE}*1.6",
+            f"{beside_x}>{text_width('datum.beside_name')}+8",
+            f"({beside_end}>{layers.from_top(3)}+12||{beside_x}>0.7*width)",
+        )
+    )
+    beside = at(f"{beside_x}-4", f"{beside_end}-8")
     first_row = at("24", layers.from_top(2))
     above = "'above the line drafting pays, below it costs more than it gives'"
     return layers.over(

@@ -31,6 +31,8 @@ HEIGHTS = {
 }  # px
 LINE = 18  # px that a line of type takes
 _DECADES = (1, 10, 100, 1000)  # batches that are marked on the curve of speed and price
+_CLEAR = 1.5  # factor by which a batch differs from another that is marked apart from it
+_NEAR_RIDGE = 1.6  # factor below the ridge from which a name would stand on it
 Data = dict[str, Dataset]
 
 
@@ -140,7 +142,8 @@ def market(b: Batching) -> Data:
     bottom, top = padded(float(prices.min()), float(prices.max()), HEIGHTS["market"], 34, 30)
     slow, fast = float(speeds.min()), float(speeds.max())
     curve = stacked(*({**offer, "curve": name} for name, offer in offers.items()))
-    frame = row(left=slow / 1.6, right=fast * 1.6 * (fast / slow) ** 0.2, bottom=bottom, top=top)
+    spread = 1.6 * (fast / slow) ** 0.25
+    frame = row(left=slow / spread, right=fast * spread, bottom=bottom, top=top)
     return {"frame": frame, "curve": curve, "dots": _dots(b)}
 
 
@@ -152,7 +155,7 @@ def _offers(b: Batching) -> Iterable[tuple[str, Columns]]:
     yield "within", _offered(b, within)
     yield "beyond", _offered(b, beyond)
     if b.estimates:
-        yield "floor", _offered(b, b.batches, b.floor)
+        yield "floor", {**_offered(b, b.batches, b.floor), "named": b.alone.seconds > 2.5 * b.beside_alone.seconds}
 
 
 def _offered(b: Batching, batches: Any, price: Callable[[cm.Step], cm.Cost] | None = None) -> Columns:
@@ -163,16 +166,16 @@ def _offered(b: Batching, batches: Any, price: Callable[[cm.Step], cm.Cost] | No
 
 
 def _dots(b: Batching) -> Dataset:
-    """The page's batch, where memory ends, and a batch a decade of those that fit and stand clear of that."""
+    """The page's batch, where memory ends, and a batch a decade of those that fit and stand clear of both."""
     most = b.right if b.most is None else float(b.most)
     ends = 1 <= most < b.right
-    last = most / 4 if ends else b.right
-    kinds = {float(n): ("decade", f"B = {format.count(n)}") for n in _DECADES if n <= last and n != b.batch}
+    decades = [n for n in _DECADES if n <= (most / 4 if ends else b.right) and not 1 / _CLEAR < n / b.batch < _CLEAR]
+    dots = [("decade", float(n), f"B = {format.count(n)}", f"B = {format.count(n)}") for n in decades]
     if ends:
-        kinds[most] = ("wall", f"memory ends, B = {format.count(most)}")
-    shown = [*kinds.items(), (float(b.batch), ("own", f"B = {format.count(b.batch)}"))]
-    kind, text = zip(*(words for _, words in shown), strict=True)
-    return table({**_offered(b, np.array([at for at, _ in shown])), "kind": kind, "text": text})
+        dots.append(("wall", most, f"memory ends, B = {format.count(most)}", f"memory: {format.count(most)}"))
+    dots.append(("own", float(b.batch), f"B = {format.count(b.batch)}", f"B = {format.count(b.batch)}"))
+    kind, at, text, short = zip(*dots, strict=True)
+    return table({**_offered(b, np.array(at)), "kind": kind, "text": text, "short": short})
 
 
 # ---- the two bills ---------------------------------------------------------------------------------------------
@@ -238,7 +241,7 @@ def intensity(b: Batching) -> Data:
     ]
     alone = b.weights_alone(cm.Step.decode(b.batches, b.context)).intensity
     ends = _intensity_ends(b, contexts, swept.intensity[:, -1])
-    above = 12 + LINE * max(1, sum(end["crosses"] for end in ends))
+    above = 12 + LINE * max(1, sum(end["high"] for end in ends))
     corners = padded(float(swept.intensity.min()), b.ridge, HEIGHTS["intensity"], above, 3.4 * LINE)
     return {
         "frame": batches_frame(b, *corners),
@@ -258,7 +261,7 @@ def _line(run: Columns, context: float, *, own: bool) -> Columns:
 def _crowded(b: Batching, ends: Iterable[Columns], corners: tuple[float, float]) -> bool:
     """Whether the name of another curve ends where the label of the page's mark would hang."""
     px = HEIGHTS["intensity"] / math.log10(corners[1] / corners[0])
-    below = [math.log10(b.intensity / end["intensity"]) * px for end in ends if not end["crosses"]]
+    below = [math.log10(b.intensity / end["intensity"]) * px for end in ends if not end["high"]]
     return any(0 < distance < 2.6 * LINE for distance in below)  # a label and a name, with room
 
 
@@ -284,27 +287,28 @@ def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
 def _intensity_ends(b: Batching, contexts: list[float], last: Any) -> list[dict[str, Any]]:
     """A row a context: where its name stands (its crossing, else its right end), and what it says.
 
-    Names at crossings all stand above the ridge: a lane each, the leftmost crossing in the highest.
+    Names at crossings, or near the ridge, stand above it: a lane each, the leftmost in the highest.
     """
     ends = [_intensity_end(b, context, float(end)) for context, end in zip(contexts, last, strict=True)]
-    crossing = [one for one in ends if one["crosses"]]
-    for lane, one in enumerate(sorted(crossing, key=lambda one: -one["at"])):
+    high = [one for one in ends if one["high"]]
+    for lane, one in enumerate(sorted(high, key=lambda one: -one["at"])):
         one["lane"] = lane
     return ends
 
 
 def _intensity_end(b: Batching, context: float, end: float) -> dict[str, Any]:
     crossing, cached = b.crossing(context), f"{format.count(context)} cached"
-    at = b.right if crossing is None else min(crossing, b.right)
-    crosses = at < b.right
     tends = format.significant(b.asymptote(context), 2)
-    if crossing is None:
-        text, short = f"{cached}: tends to {tends}, never crosses", f"{cached}: {tends}, never"
-    else:
-        text, short = f"{cached}: crosses at B = {format.count(crossing)}", f"{cached}: B = {format.count(crossing)}"
-    height = float(b.floor(cm.Step.decode(at, context)).intensity) if crosses else end
-    own = context == b.context
-    return {"at": at, "intensity": height, "crosses": crosses, "lane": 0, "text": text, "short": short, "own": own}
+    words = {"text": f"{cached}: tends to {tends}, never crosses", "short": f"{cached}: {tends}, never"}
+    at = b.right
+    if crossing is not None:
+        number = format.count(crossing)
+        words = {"text": f"{cached}: crosses at B = {number}", "short": f"{cached}: B = {number}"}
+        at = min(crossing, b.right)
+    inside, high = at < b.right, crossing is not None or end > b.ridge / _NEAR_RIDGE
+    height = float(b.floor(cm.Step.decode(at, context)).intensity) if inside else end
+    place = {"at": at, "intensity": height, "ridge": b.ridge, "lane": 0, "inside": inside, "high": high}
+    return {**place, **words, "own": context == b.context}
 
 
 # ---- experts ---------------------------------------------------------------------------------------------------

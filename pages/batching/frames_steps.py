@@ -82,7 +82,7 @@ def chunk(a: Arrival) -> frames.Data:
     priced = {"weights": alone, **({"estimate": a.mixed(a.load.price, chunks)} if a.load.estimates else {})}
     low = min(float(np.min(cost.seconds)) for cost in (floor, *priced.values()))
     high = max(float(np.max(cost.high)) for cost in (floor, *priced.values()))
-    bottom, top = padded(low, high, frames.HEIGHTS["chunk"], 30, 3.8 * frames.LINE)
+    bottom, top = padded(low, high, frames.HEIGHTS["chunk"], 30, (5.2 if a.load.estimates else 3.8) * frames.LINE)
     others = (
         {"chunk": chunks, "seconds": cost.seconds, "low": cost.low, "high": cost.high, "curve": name}
         for name, cost in priced.items()

@@ -39,7 +39,7 @@ class Batching:
     scenario: Scenario
     batch: int
     context: int
-    count: str
+    count: Count
     hourly: float
     memory: Memory
 
@@ -87,6 +87,11 @@ class Batching:
     def alone(self) -> cm.Cost:
         """The step of one sequence."""
         return self.price(cm.Step.decode(1, self.context))
+
+    @cached_property
+    def beside_alone(self) -> cm.Cost:
+        """The step of one sequence in the count that is shown beside."""
+        return self.beside(cm.Step.decode(1, self.context))
 
     @property
     def latency(self) -> float:
@@ -320,7 +325,7 @@ class Drafting:
 
 
 @lru_cache(maxsize=256)
-def _stretch(scenario: Scenario, count: str | None, context: int) -> batching.Stretch | None:
+def _stretch(scenario: Scenario, count: Count | None, context: int) -> batching.Stretch | None:
     return batching.flat_stretch(partial(scenario.price, count=count), context)
 
 
@@ -347,5 +352,5 @@ def _crossing(floor: Scenario, context: float, count: Count) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def _free_chunk(floor: Scenario, count: str, batch: int, context: int) -> float:
+def _free_chunk(floor: Scenario, count: Count, batch: int, context: int) -> float:
     return batching.free_chunk(partial(floor.price, count=count), batch, context)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.batching import charts, charts_steps, frames, frames_steps, words, words_steps
+from pages.batching import charts, charts_steps, frames, frames_steps, layers, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
-from pages.parts import chart, components, controls, state
+from pages.parts import components, controls, state
 
 numbers = Batching(
     controls.scenario(),
@@ -19,7 +19,12 @@ numbers = Batching(
 components.top(numbers.scenario, *words.headline(numbers))
 if trouble := words.trouble(numbers):
     components.complaint(trouble)
-chart.draw(charts.tradeoff_spec(), frames.tradeoff(numbers), key="tradeoff", alt=words.tradeoff_alt(numbers))
+layers.draw(
+    charts.tradeoff_spec(),
+    frames.tradeoff(numbers),
+    key="tradeoff",
+    message=words.tradeoff_alt(numbers),
+)
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="load"):
     controls.slider("batch", "Sequences decoding, B")
@@ -34,23 +39,43 @@ components.derivation(words.arithmetic(numbers), key="batching_sums")
 
 components.section(words.MARKET, words.market(numbers))
 components.derivation(words.market_lines(numbers), key="market_sums", title=words.market_sum(numbers))
-chart.draw(charts.market_spec(), frames.market(numbers), key="market", alt=words.market_alt(numbers))
+layers.draw(charts.market_spec(), frames.market(numbers), key="market", message=words.market_alt(numbers))
 
 components.section(words.BILLS, words.bills(numbers))
 components.derivation(words.bills_lines(numbers), key="bills_sums", title=words.bills_sum(numbers))
 by_batch, by_context = words.bills_by_batch_alt(numbers), words.bills_by_context_alt(numbers)
-chart.draw(charts.bills_by_batch_spec(), frames.bills_by_batch(numbers), key="bills_batch", alt=by_batch)
-chart.draw(charts.bills_by_context_spec(), frames.bills_by_context(numbers), key="bills_context", alt=by_context)
+layers.draw(
+    charts.bills_by_batch_spec(),
+    frames.bills_by_batch(numbers),
+    key="bills_batch",
+    message=by_batch,
+)
+layers.draw(
+    charts.bills_by_context_spec(),
+    frames.bills_by_context(numbers),
+    key="bills_context",
+    message=by_context,
+)
 components.note(words.bills_note(numbers))
 
 components.section(words.INTENSITY, words.intensity(numbers))
 components.derivation(words.intensity_lines(numbers), key="intensity_sums", title=words.intensity_sum(numbers))
-chart.draw(charts.intensity_spec(), frames.intensity(numbers), key="intensity", alt=words.intensity_alt(numbers))
+layers.draw(
+    charts.intensity_spec(),
+    frames.intensity(numbers),
+    key="intensity",
+    message=words.intensity_alt(numbers),
+)
 
 if numbers.experts is not None:
     components.section(words.EXPERTS, words.experts(numbers))
     components.derivation(words.experts_lines(numbers), key="experts_sums", title=words.experts_sum(numbers))
-    chart.draw(charts.experts_spec(), frames.experts(numbers), key="experts", alt=words.experts_alt(numbers))
+    layers.draw(
+        charts.experts_spec(),
+        frames.experts(numbers),
+        key="experts",
+        message=words.experts_alt(numbers),
+    )
 
 
 @st.fragment
@@ -59,7 +84,12 @@ def prompt_arrives() -> None:
     arrival = Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk"))
     components.section(words_steps.WAYS, words_steps.ways(arrival))
     components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
-    chart.draw(charts_steps.ways_spec(), frames_steps.ways(arrival), key="ways", alt=words_steps.ways_alt(arrival))
+    layers.draw(
+        charts_steps.ways_spec(),
+        frames_steps.ways(arrival),
+        key="ways",
+        message=words_steps.ways_alt(arrival),
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="arrival"):
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("prefill_chunk", "Chunk of it in a step, tokens")
@@ -68,7 +98,12 @@ def prompt_arrives() -> None:
 
     components.section(words_steps.FREE, words_steps.FREE_RULE)
     components.derivation(words_steps.free_lines(arrival), key="free_sums", title=words_steps.free_sum(arrival))
-    chart.draw(charts_steps.chunk_spec(), frames_steps.chunk(arrival), key="chunk", alt=words_steps.free_alt(arrival))
+    layers.draw(
+        charts_steps.chunk_spec(),
+        frames_steps.chunk(arrival),
+        key="chunk",
+        message=words_steps.free_alt(arrival),
+    )
     components.note(words_steps.free_note(arrival))
 
 
@@ -81,7 +116,7 @@ def guesses_ahead() -> None:
         words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
     )
     alt = words_steps.drafting_alt(drafting)
-    chart.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafting), key="drafts_picture", alt=alt)
+    layers.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafting), key="drafts_picture", message=alt)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="drafting"):
         controls.slider("drafts", "Drafts of each sequence, k")
         controls.slider("draft_cost", "A draft costs, in decode steps", "Making one draft for every sequence.")
