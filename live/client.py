@@ -79,8 +79,8 @@ def _listen(process: _Process, limits: Limits, cancel: Callable[[], bool]) -> It
             raise Cancelled("The measurement was stopped.")
         line = process.line(_TICK)
         now = time.monotonic()
+        _check_time(now - started, 0.0 if line else now - heard, patience, limits)
         if line is None:
-            _check_time(now - started, now - heard, patience, limits)
             continue
         event = _event(line, process)
         heard, patience = now, max(limits.silence, _patience(event))
