@@ -79,7 +79,7 @@ def _listen(process: _Process, limits: Limits, cancel: Callable[[], bool]) -> It
             raise Cancelled("The measurement was stopped.")
         line = process.line(_TICK)
         now = time.monotonic()
-        _check_time(now - started, 0.0 if line else now - heard, patience, limits)
+        _check_time(now - started, 0.0 if line is not None else now - heard, patience, limits)
         if line is None:
             continue
         event = _event(line, process)
