@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching import layers
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, at, colour, colour_field, label, text_width
+from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 # ---- latency and cost of a token against the batch -------------------------------------------------------------
@@ -33,23 +33,24 @@ def _flat_tint(plane: Plane) -> Spec:
     rows = {"y": {"value": 0}, "y2": {"value": plane.height}}
     tint = {
         "mark": {"type": "rect", "opacity": 0.08, "aria": False},
-        "encoding": {"x": plane.x("start"), "x2": {"field": "end"}, **rows,
+        "encoding": {"x": plane.at_x("start"), "x2": {"field": "end"}, **rows,
                      "fill": colour("memory")},
     }  # fmt: skip
     left, right = plane.px("datum.start"), plane.px("datum.end")
+    first, second = (at(f"{left}+12", f"{layers.from_top(line)}+{2 * line}") for line in (0, 1))
+    named = f"{right}-{left}>({PHONE}?90:140)"
     free = "'one more sequence rides along nearly free'"
     return layers.over(
         "flat",
         tint,
-        label("'The flat stretch'", "memory", at(f"{left}+12", layers.from_top(0)), weight=600, size=f"({PHONE}?11:16)",
-              show=f"{right}-{left}>({PHONE}?90:140)"),
-        label(free, "memory", at(f"{left}+12", f"{layers.from_top(1)}+2"),
-              show=f"!({PHONE})&&{right}-{left}>{text_width(free)}+24"),
-    )  # fmt: skip
+        layers.label("'The flat stretch'", "memory", first, weight=600, size=f"({PHONE}?11:16)", show=named),
+        layers.label(free, "memory", second, show=f"!({PHONE})&&{right}-{left}>{text_width(free)}+24"),
+    )
 
 
 def _tradeoff_curves(plane: Plane) -> Spec:
-    x, y = plane.x("batch"), plane.y("seconds")
+    x, y = plane.at_x("batch"), plane.at_y("seconds")
+    axes = {"x": plane.x("batch"), "y": plane.y("seconds")}
 
     def curve(name: str, mark: Spec, **more: Spec) -> Spec:
         return {"transform": layers.only("curve", name), "mark": mark, "encoding": {"x": x, "y": y, **more}}
@@ -57,10 +58,10 @@ def _tradeoff_curves(plane: Plane) -> Spec:
     band = {"type": "area", "opacity": 0.2, "clip": True, "aria": False}
     return layers.over(
         "curve",
-        curve("latency", band, y=plane.y("low"), y2={"field": "high"}, fill=colour("muted")),
+        curve("latency", band, y=plane.at_y("low"), y2={"field": "high"}, fill=colour("muted")),
         curve("beside", layers.line(1.5, [5, 4]), stroke=colour("muted")),
         curve("cost", layers.line(3), stroke=colour("ink")),
-        curve("latency", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}),
+        curve("latency", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}, **axes),
     )
 
 
@@ -93,12 +94,12 @@ def _tradeoff_mark(plane: Plane) -> Spec:
         layers.rule(plane, "batch", dash=[2, 3], top=upper),
         layers.point(plane, "batch", "cost", "decode", "'a token costs '+datum.cost_text+' of the machine'"),
         layers.point(plane, "batch", "latency", "decode", f"{batch}+': each waits '+datum.latency_text"),
-        label("datum.latency_text", "decode text", at(f"{right}?min({x}+6,width-{names}-14):{x}-6", clear),
+        layers.label("datum.latency_text", "decode text", at(f"{right}?min({x}+6,width-{names}-14):{x}-6", clear),
               align=f"{right}?'right':'left'", weight=600),
-        label("datum.cost_text", "decode text",
+        layers.label("datum.cost_text", "decode text",
               at(f"{left}?{x}-6:{x}-9", f"{lower}+({left}?{layers.TYPE_LINE}*1.9:{layers.TYPE_LINE})"),
               align=f"{left}?'left':'right'", weight=600, show=f"{gap}>1"),
-        label("'÷ '+format(datum.batch,',')", "muted", at(f"{x}+7", f"({upper}+{lower})/2+5"), show=f"{gap}>48"),
+        layers.label("'÷ '+format(datum.batch,',')", "muted", at(f"{x}+7", f"({upper}+{lower})/2+5"), show=f"{gap}>48"),
         layers.named(plane, "datum.batch", batch, layers.from_bottom(plane, 0), wall="datum.wall"),
     )  # fmt: skip
 
@@ -135,14 +136,21 @@ def market_spec() -> Spec:
 
 
 def _market_curves(plane: Plane) -> Spec:
+    axes = {"x": plane.x("speed"), "y": plane.y("price")}
+
     def curve(name: str, mark: Spec, meaning: str) -> Spec:
-        where = {"x": plane.x("speed"), "y": plane.y("price"), "order": {"field": "batch", "type": "quantitative"}}
-        return {"transform": layers.only("curve", name), "mark": mark, "encoding": {**where, "stroke": colour(meaning)}}
+        order = {"order": {"field": "batch", "type": "quantitative"}}
+        where = axes if name == "within" else {"x": plane.at_x("speed"), "y": plane.at_y("price")}
+        return {
+            "transform": layers.only("curve", name),
+            "mark": mark,
+            "encoding": {**where, **order, "stroke": colour(meaning)},
+        }
 
     floor = {
         "transform": [*layers.only("curve", "floor"), {"filter": "datum.batch==1&&datum.named"}],
         "layer": [
-            label(
+            layers.label(
                 "'its floor'",
                 "muted",
                 at(plane.px("datum.speed"), f"{plane.py('datum.price')}-9"),
@@ -170,7 +178,7 @@ def _market_dots(plane: Plane) -> Spec:
         )
         point = layers.point(plane, "speed", "price", meaning, said, shape)
         weight = 400 if kind == "decade" else 600
-        name = label(
+        name = layers.label(
             text,
             "decode text" if kind == "own" else "ink",
             where,
@@ -205,8 +213,8 @@ def bills_by_batch_spec() -> Spec:
     weights_y = f"({inside}?{below}-9:{above}-7-{layers.TYPE_LINE})"
     names = layers.over(
         "curve",
-        layers.bare(label("'its own cache'", "ink", at("width-8", cache_y), align="'right'", weight=600)),
-        label(_SHARE, "memory", at("width-8", weights_y), align="'right'", weight=600),
+        layers.label("'its own cache'", "ink", at("width-8", cache_y), align="'right'", weight=600, halo=False),
+        layers.label(_SHARE, "memory", at("width-8", weights_y), align="'right'", weight=600),
         transform=_point_of_curve(0, order="descending"),
     )
     return _bills(
@@ -230,13 +238,17 @@ def bills_by_context_spec() -> Spec:
     end = at(f"{plane.px('datum.at')}-8", f"{plane.py('datum.total')}-8")
     names = layers.over(
         "curve",
-        label(_SHARE, "memory", at("width-8", f"{edge}-7"), align="'right'", weight=600, show=f"!{inside}"),
-        layers.bare(
-            label(
-                _SHARE, "paper", at("width-8", f"{edge}+{layers.TYPE_LINE}+2"), align="'right'", weight=600, show=inside
-            )
+        layers.label(_SHARE, "memory", at("width-8", f"{edge}-7"), align="'right'", weight=600, show=f"!{inside}"),
+        layers.label(
+            _SHARE,
+            "paper",
+            at("width-8", f"{edge}+{layers.TYPE_LINE}+2"),
+            align="'right'",
+            weight=600,
+            show=inside,
+            halo=False,
         ),
-        label("'its own cache'", "ink", end, align="'right'", weight=600),
+        layers.label("'its own cache'", "ink", end, align="'right'", weight=600),
         transform=_point_of_curve(83),
     )
     return _bills(
@@ -271,7 +283,7 @@ def _bills(plane: Plane, title: str, names: Spec, *, lower: str, own: str) -> Sp
 
     def area(name: str, low: Spec, high: str) -> Spec:
         mark = {"type": "area", "clip": True, "aria": False}
-        where = {"x": plane.x("at"), "y": plane.y(high), "y2": low}
+        where = {"x": plane.at_x("at"), "y": plane.at_y(high), "y2": low}
         return {"mark": mark, "encoding": {**where, "fill": colour(fills[name])}}
 
     edge = {"x": plane.x("at"), "y": plane.y("caches" if lower == "caches" else "total"), "stroke": colour("ink")}
@@ -321,14 +333,17 @@ def intensity_spec() -> Spec:
 
 
 def _intensity_curves(plane: Plane) -> Spec:
-    where = {"x": plane.x("batch"), "y": plane.y("intensity")}
-    alone = {"mark": layers.line(1.5, [5, 4]), "encoding": {**where, "stroke": colour("muted")}}
+    where = {"x": plane.at_x("batch"), "y": plane.at_y("intensity")}
+    axes = {"x": plane.x("batch"), "y": plane.y("intensity")}
+    alone = {"mark": layers.line(1.5, [5, 4]), "encoding": {**axes, "stroke": colour("muted")}}
     lines = {**where, "stroke": colour_field("meaning"), "detail": {"field": "line"}}
     beside = at(f"{plane.px('datum.alone_at')}-10", f"{plane.py('datum.alone')}-4")
     return {
         "layer": [
             layers.over("alone", alone),
-            layers.over("own", label("'weights alone'", "muted", beside, align="'right'")),
+            layers.over(
+                "own", layers.label("'weights alone'", "muted", beside, align="'right'", show="datum.alone_clear")
+            ),
             layers.over("curve", {"mark": layers.line(1.7), "encoding": lines}, transform=[{"filter": "!datum.own"}]),
             layers.over("curve", {"mark": layers.line(4), "encoding": lines}, transform=[{"filter": "datum.own"}]),
         ]
@@ -338,11 +353,13 @@ def _intensity_curves(plane: Plane) -> Spec:
 def _ridge(plane: Plane) -> Spec:
     rule = {
         "mark": {"type": "rule", "strokeWidth": 1.5, "aria": False},
-        "encoding": {"y": plane.y("ridge"), "stroke": colour("compute")},
+        "encoding": {"y": plane.at_y("ridge"), "stroke": colour("compute")},
     }
     text = layers.either("datum.ridge_text", "datum.ridge_short")
     return layers.over(
-        "own", rule, label(text, "compute", at("8", f"{plane.py('datum.ridge')}+{layers.TYPE_LINE}+1"), weight=600)
+        "own",
+        rule,
+        layers.label(text, "compute", at("8", f"{plane.py('datum.ridge')}+{layers.TYPE_LINE}+1"), weight=600),
     )
 
 
@@ -359,8 +376,8 @@ def _intensity_names(plane: Plane) -> Spec:
     end = at("width-4", f"{plane.py('datum.intensity')}-8")
     named = [{"transform": [{"filter": "datum.high"}], "layer": [ring]}]
     for own, weight in (("datum.own", 600), ("!datum.own", 400)):
-        crossing = label(text, "ink", beside, align=f"{fits}?'right':'left'", weight=weight)
-        ends = label(text, "ink", end, align="'right'", weight=weight)
+        crossing = layers.label(text, "ink", beside, align=f"{fits}?'right':'left'", weight=weight)
+        ends = layers.label(text, "ink", end, align="'right'", weight=weight)
         named += [
             {"transform": [{"filter": f"datum.high&&{own}"}], "layer": [crossing]},
             {"transform": [{"filter": f"!datum.high&&{own}"}], "layer": [ends]},
@@ -386,7 +403,7 @@ def _intensity_mark(plane: Plane) -> Spec:
     return layers.over(
         "own",
         layers.point(plane, "batch", "intensity", "decode", "'decode step, '+datum.text"),
-        label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600,
+        layers.label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600,
               show=f"({above}||!datum.crowded)&&!({ridge})"),
     )  # fmt: skip
 
@@ -401,12 +418,13 @@ _LONG_NAME = "'10,000 cached: tends to 12, never crosses'", "'10,000 cached: 12,
 def experts_spec() -> Spec:
     """Distinct experts against the batch, between the fewest and the most that there can be; at the right, bytes."""
     plane = Plane(HEIGHTS["experts"], layers.BATCH, "experts of a layer", y_log=False)
-    x = plane.x("batch")
+    x = plane.at_x("batch")
     between = {
         "mark": {"type": "area", "opacity": 0.14, "clip": True, "aria": False},
-        "encoding": {"x": x, "y": plane.y("least"), "y2": {"field": "most"}, "fill": colour("muted")},
+        "encoding": {"x": x, "y": plane.at_y("least"), "y2": {"field": "most"}, "fill": colour("muted")},
     }
-    expected = {"mark": layers.line(4), "encoding": {"x": x, "y": plane.y("expected"), "stroke": colour("memory")}}
+    axes = {"x": plane.x("batch"), "y": plane.y("expected")}
+    expected = {"mark": layers.line(4), "encoding": {**axes, "stroke": colour("memory")}}
     curves = layers.over("curve", between, expected)
     marks = [*layers.wall(plane, layers.from_top(1)), _experts_mark(plane)]
     bytes_axis = layers.over("curve", {"mark": layers.line(0), "encoding": {"x": x, "y": _bytes_axis()}})
@@ -436,8 +454,10 @@ def _experts_mark(plane: Plane) -> Spec:
         "own",
         layers.rule(plane, "batch", dash=[2, 3], top=plane.py("datum.expected")),
         layers.point(plane, "batch", "expected", "decode", said),
-        label(expected, "memory", at("width-6", f"{every}+{layers.TYPE_LINE}+6"), align="'right'", weight=600),
-        label("'never fewer than '+format(datum.top_k,',')", "muted", at("width-6", f"{fewest}-6"), align="'right'"),
-        label("'all '+format(datum.experts,',')", "muted", at("8", f"{every}-6")),
+        layers.label(expected, "memory", at("width-6", f"{every}+{layers.TYPE_LINE}+6"), align="'right'", weight=600),
+        layers.label(
+            "'never fewer than '+format(datum.top_k,',')", "muted", at("width-6", f"{fewest}-6"), align="'right'"
+        ),
+        layers.label("'all '+format(datum.experts,',')", "muted", at("8", f"{every}-6")),
         layers.named(plane, "datum.batch", said, layers.from_top(0), wall="datum.wall"),
     )

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching import layers
 from pages.batching.frames import HEIGHTS
 from pages.parts import format
-from pages.parts.chart import Spec, at, colour, colour_field, label, text_width
+from pages.parts.chart import Spec, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 _PERCENT: format.Ladder = ((0.01, "%"),)
@@ -57,9 +57,9 @@ def _waits(plane: Plane) -> Spec:
     text = "'waits '+datum.wait_text"
     fits = f"({end}+8+{text_width(text)}<width)"
     bracket = [
-        _bracket({"x": plane.x("start"), "x2": {"field": "end"}, "y": _pixels(below)}),
+        _bracket({"x": plane.at_x("start"), "x2": {"field": "end"}, "y": _pixels(below)}),
         *(
-            _bracket({"x": plane.x(f), "y": _pixels(f"{below}-4"), "y2": _pixels(f"{below}+4")})
+            _bracket({"x": plane.at_x(f), "y": _pixels(f"{below}-4"), "y2": _pixels(f"{below}+4")})
             for f in ("start", "end")
         ),
     ]
@@ -68,8 +68,8 @@ def _waits(plane: Plane) -> Spec:
     return layers.over(
         "waits",
         *bracket,
-        label(layers.either("datum.text", "datum.short"), "ink", heading, weight=600),
-        label(text, "decode text", beside, align=f"{fits}?'left':'right'", weight=600, show=show),
+        layers.label(layers.either("datum.text", "datum.short"), "ink", heading, weight=600),
+        layers.label(text, "decode text", beside, align=f"{fits}?'left':'right'", weight=600, show=show),
     )
 
 
@@ -97,7 +97,8 @@ def chunk_spec() -> Spec:
 
 
 def _chunk_curves(plane: Plane) -> Spec:
-    x, y = plane.x("chunk"), plane.y("seconds")
+    x, y = plane.at_x("chunk"), plane.at_y("seconds")
+    axes = {"x": plane.x("chunk"), "y": plane.y("seconds")}
 
     def curve(name: str, mark: Spec, **more: Spec) -> Spec:
         return {"transform": layers.only("curve", name), "mark": mark, "encoding": {"x": x, "y": y, **more}}
@@ -105,9 +106,9 @@ def _chunk_curves(plane: Plane) -> Spec:
     band = {"type": "area", "opacity": 0.2, "clip": True, "aria": False}
     return layers.over(
         "curve",
-        curve("estimate", band, y=plane.y("low"), y2={"field": "high"}, fill=colour("muted")),
+        curve("estimate", band, y=plane.at_y("low"), y2={"field": "high"}, fill=colour("muted")),
         curve("weights", layers.line(1.5, [5, 4]), stroke=colour("muted")),
-        curve("floor", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}),
+        curve("floor", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}, **axes),
         curve("estimate", layers.line(3), stroke=colour("ink")),
     )
 
@@ -128,12 +129,13 @@ def _chunk_mark(plane: Plane) -> Spec:
     """The page's chunk, and the names of the curves at their left ends, where they lie apart if anywhere."""
     estimated, floor = "datum.estimates", plane.py("datum.floor_start")
     apart = f"({plane.py('datum.weights_start')}-{floor}>{layers.TYPE_LINE}*({estimated}?3:2))"
+    estimate = at("8", f"{plane.py('datum.estimate_start')}-9")
     floor_y = f"{floor}+({estimated}?{layers.TYPE_LINE}+3:-9)"
     return layers.over(
         "own",
-        label("datum.floor_name", "memory", at("8", floor_y), weight=600),
-        label("'the estimate'", "ink", at("8", f"{plane.py('datum.estimate_start')}-9"), weight=600, show=estimated),
-        label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
+        layers.label("datum.floor_name", "memory", at("8", floor_y), weight=600),
+        layers.label("'the estimate'", "ink", estimate, weight=600, show=estimated),
+        layers.label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
         layers.rule(plane, "chunk", dash=[2, 3], top=plane.py("datum.seconds")),
         layers.point(plane, "chunk", "seconds", "prefill", "datum.text", "diamond"),
         layers.named(plane, "datum.chunk", "datum.text", layers.from_bottom(plane, 0)),
@@ -154,17 +156,20 @@ def drafts_spec() -> Spec:
         y_log=False,
         y_ticks=(0, 0.25, 0.5, 0.75, 1),
     )
-    x, y = plane.x("batch"), plane.y("acceptance")
+    bare, axes = (
+        {"x": plane.at_x("batch"), "y": plane.at_y("acceptance")},
+        {"x": plane.x("batch"), "y": plane.y("acceptance")},
+    )
     under = {
         "mark": {"type": "area", "opacity": 0.14, "clip": True, "aria": False},
-        "encoding": {"x": x, "y": y, "y2": {"datum": 0}, "fill": colour("muted")},
+        "encoding": {**bare, "y2": {"datum": 0}, "fill": colour("muted")},
     }
 
     def curve(name: str, mark: Spec, meaning: str) -> Spec:
         return {
             "transform": layers.only("curve", name),
             "mark": mark,
-            "encoding": {"x": x, "y": y, "stroke": colour(meaning)},
+            "encoding": {**(axes if name == "own" else bare), "stroke": colour(meaning)},
         }
 
     return layers.spec(
@@ -196,8 +201,8 @@ def _drafts_mark(plane: Plane) -> Spec:
     above = "'above the line drafting pays, below it costs more than it gives'"
     return layers.over(
         "own",
-        label(layers.either(above, "'above the line it pays'"), "decode text", first_row, weight=600),
-        label("datum.beside_name", "muted", beside, align="'right'", show=clear),
+        layers.label(layers.either(above, "'above the line it pays'"), "decode text", first_row, weight=600),
+        layers.label("datum.beside_name", "muted", beside, align="'right'", show=clear),
         layers.rule(plane, "batch", dash=[2, 3]),
         layers.point(plane, "batch", "acceptance", "decode", "datum.text"),
         layers.named(

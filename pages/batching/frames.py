@@ -268,6 +268,7 @@ def _crowded(b: Batching, ends: Iterable[Columns], corners: tuple[float, float])
 def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
     short = f"B = {format.count(b.batch)}: {format.significant(b.intensity)}"
     named = 12.0 if 24 < b.batch < 400 else 97.0  # noqa: PLR2004  # clear of the page's own batch
+    alone = float(b.weights_alone(cm.Step.decode(named, b.context)).intensity)
     ridge_text = f"ridge, {format.count(b.ridge)} FLOP a byte: compute-bound above it"
     return row(
         batch=b.batch,
@@ -279,7 +280,8 @@ def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
         ridge_short=f"ridge, {format.count(b.ridge)}",
         crowded=crowded,
         alone_at=named,
-        alone=float(b.weights_alone(cm.Step.decode(named, b.context)).intensity),
+        alone=alone,
+        alone_clear=bool(alone > 1.3 * np.max(b.floor(cm.Step.decode(named, np.array(b.contexts))).intensity)),
         wall=wall_at(b),
     )
 

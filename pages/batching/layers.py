@@ -7,9 +7,10 @@ free; names of curves stand at their right ends; the label of a mark goes where 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pages.parts import chart
-from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.parts.chart import PHONE, Spec, at, colour, text_width
 from pages.parts.datasets import Dataset, row
 from pages.parts.plane import Plane
 
@@ -57,11 +58,25 @@ def over(data: str, *layers: Spec, transform: list[Spec] | None = None) -> Spec:
     return {"data": {"name": data}, "transform": transform or [], "layer": list(layers)}
 
 
+def label(words: str, meaning: str, where: Spec, *, halo: bool = True, **more: Any) -> Spec:
+    """Text as ``chart.label`` sets it, or without its halo; its long expressions are worked out once for both."""
+    long = {"words": words, **{f"at_{axis}": where[axis]["value"]["expr"] for axis in where}, **more}
+    columns = {name: text for name, text in long.items() if isinstance(text, str) and len(text) > _LONG}
+    short = {name: f"datum.{name}" if name in columns else text for name, text in long.items()}
+    place = at(*(short.pop(f"at_{axis}") if axis in where else None for axis in ("x", "y")))
+    drawn: Spec = chart.label(short.pop("words"), meaning, place, **short)  # type: ignore[arg-type]  # names checked there
+    shown = drawn["layer"] if halo else drawn["layer"][1:]
+    return {"transform": [{"calculate": text, "as": name} for name, text in columns.items()], "layer": shown}
+
+
+_LONG = 24  # letters of an expression that is worth a column of its own
+
+
 def rule(plane: Plane, field: str, *, width: float = 1.5, dash: list[int] | None = None, top: str = "0") -> Spec:
     """A vertical line at a field of the data, from ``top`` (px) down to the axis."""
     mark = {"type": "rule", "strokeWidth": width, "aria": False, **({"strokeDash": dash} if dash else {})}
     ends = {"y": {"value": {"expr": top}}, "y2": {"value": plane.height}}
-    return {"mark": mark, "encoding": {"x": plane.x(field), **ends, "stroke": colour("ink")}}
+    return {"mark": mark, "encoding": {"x": plane.at_x(field), **ends, "stroke": colour("ink")}}
 
 
 def named(plane: Plane, value: str, text: str, row: str, *, side: str = "right", wall: str = "0") -> Spec:
@@ -99,7 +114,7 @@ def wall(plane: Plane, row: str, *, fade: bool = True) -> list[Spec]:
         "transform": [{"filter": "datum.some"}],
         "mark": {"type": "rect", "opacity": 0.62, "aria": False},
         "encoding": {
-            "x": plane.x("at"),
+            "x": plane.at_x("at"),
             "x2": {"value": {"expr": "width"}},
             "y": {"value": 0},
             "y2": {"value": plane.height},
@@ -116,8 +131,8 @@ def point(plane: Plane, x: str, y: str, meaning: str, said: str, shape: str = "c
     return {
         "mark": {"type": "point", "shape": shape, "size": 130, "strokeWidth": 1.6, "opacity": 1, "clip": True},
         "encoding": {
-            "x": plane.x(x),
-            "y": plane.y(y),
+            "x": plane.at_x(x),
+            "y": plane.at_y(y),
             "fill": colour(meaning),
             "stroke": colour("ink"),
             "description": {"value": {"expr": said}},
@@ -129,9 +144,3 @@ def end_name(plane: Plane, text: str, meaning: str, y: str, *, below: bool = Fal
     """The name of a curve at its right end, above it (or below, where it falls)."""
     shift = f"+{TYPE_LINE}+2" if below else "-9"
     return label(text, meaning, at("width-4", f"{plane.py(y)}{shift}"), align="'right'", weight=600, show=show)
-
-
-def bare(labelled: Spec) -> Spec:
-    """A label without its halo."""
-    text: Spec = labelled["layer"][1]
-    return text

@@ -57,13 +57,21 @@ class Plane:
         """Expression of the pixels from the top at which ``value`` stands."""
         return f"((top-{_scaled(value, log=self.y_log)})/(top-bottom)*{self.height})"
 
+    def at_x(self, field: str) -> Spec:
+        """Encoding of a field along the x axis, in a layer that does not draw the axis."""
+        return self._encoding(field, "left", "right", log=self.x_log)
+
+    def at_y(self, field: str) -> Spec:
+        """Encoding of a field along the y axis, in a layer that does not draw the axis."""
+        return self._encoding(field, "bottom", "top", log=self.y_log)
+
     def x(self, field: str) -> Spec:
-        """Encoding of a field along the x axis."""
+        """Encoding of a field along the x axis; one layer of a chart draws the axis."""
         axis = _axis(self.x_title, self.x_units, self.x_ticks, log=self.x_log)
         return {**self._encoding(field, "left", "right", log=self.x_log), "axis": axis}
 
     def y(self, field: str) -> Spec:
-        """Encoding of a field along the y axis."""
+        """Encoding of a field along the y axis; one layer of a chart draws the axis."""
         above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": -40, "titleY": -16}
         axis = _axis(self.y_title or None, self.y_units, self.y_ticks, log=self.y_log)
         axis |= above if self.y_title else {}
