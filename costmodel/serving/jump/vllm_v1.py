@@ -1,4 +1,8 @@
-"""vLLM V1 (first come, first served, without a prefix cache), jumped."""
+"""vLLM V1 (first come, first served, without a prefix cache), jumped.
+
+Whoever decodes always gets a token: it was admitted when those before it in the list had all that they wished for and
+budget was left, and since then their wishes have not grown. So only prompts are ever cut, and the last one first.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ Served = tuple[list[int], list[Piece], int, int]
 class TokenBudgetJump(JumpEngine[VllmV1]):
     """One budget of tokens a step, spent on running requests in order of admission, then on waiting ones."""
 
-    __slots__ = ("_budget", "_knobs", "_late_of", "_resting", "_threshold", "_watermark")
+    __slots__ = ("_budget", "_knobs", "_threshold", "_watermark")
 
     serves = VllmV1
     arrival_unblocks = True  # the cap on long prompts depends on how many requests there are
@@ -25,56 +29,28 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
         self._threshold = policy.long_prefill_token_threshold
         self._budget = policy.max_num_batched_tokens
         self._watermark = policy.watermark_blocks(self.usable)
-        self._resting: list[tuple[int, int, int]] = []
-        self._late_of: dict[int, float] = {}
-
-    def end_late(self, end: float) -> None:
-        """Write down the gaps of those who missed a step; nobody is late any more."""
-        self._late_of.clear()
-        super().end_late(end)
-
-    def last_token_of(self, index: int) -> float:
-        """When a request that decodes got its last token, also when it has missed a step since."""
-        late = self._late_of.get(index)
-        return super().last_token_of(index) if late is None else late
 
     def steady(self) -> bool:
         """Whether nobody joins, goes or reads in the next step."""
         if self.partials or (self.waiting and not self.blocked):
             return False
         count = self.decodes.count
-        return 0 < count <= self._budget and (count <= self.free or self.decodes.new_blocks() <= self.free)
+        return count > 0 and (count <= self.free or self.decodes.new_blocks() <= self.free)
 
     def special(self) -> bool:
         """Do one step in which something happens; see ``JumpEngine.special``."""
         threshold = self._long_prefill_threshold() if self._threshold else UNLIMITED
         before = self.free
-        served, resting = self._plainly(threshold), None
-        if served is None:
-            served, resting = self._in_order(threshold)
-        readers, pieces, budget, preempted = served
+        readers, pieces, budget, preempted = self._plainly(threshold) or self._in_order(threshold)
         if not preempted:
             self._admit(readers, pieces, budget, threshold)
-        if not readers and not preempted and not resting:
-            return self._only_decodes(before)
-        if resting:
-            self._rest(resting)
+        if readers or preempted:
             self.step(readers, pieces)
-            self._resume()
-        else:
-            self.step(readers, pieces)
-        return True
-
-    def _only_decodes(self, free: int) -> bool:
-        """Nothing happens in this step after all; return whether anybody decodes in it."""
-        if not self.decodes.count:
-            return False
-        taken, self.free = free - self.free, free
-        if self.steady():
+        elif self.decodes.count:
+            self.free = before
             self.jump()
         else:
-            self.free -= taken
-            self.step([], [])
+            return False
         return True
 
     def _long_prefill_threshold(self) -> int:
@@ -85,7 +61,7 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
     def _plainly(self, threshold: int) -> Served | None:
         """Serve the running requests where tokens and blocks are enough for all, so that their order does not matter.
 
-        An unfinished prompt that stands last takes what is left. None where somebody has to go, or goes without.
+        An unfinished prompt that stands last takes what is left. None where somebody has to go, or several are cut.
         """
         budget = self._budget - self.decodes.count
         new_blocks = self.decodes.new_blocks()
@@ -94,23 +70,19 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
         for reader in readers:
             computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
             tokens = min(missing, threshold)
-            if tokens > budget:
-                if not alone or budget <= 0:
-                    return None
-                tokens = budget
+            if tokens > budget and not alone:
+                return None
+            tokens = min(tokens, budget)
             pieces.append((tokens, computed, 1 if tokens == missing else 0))
             new_blocks += self.held(computed + tokens) - self.held(computed)
             budget -= tokens
-        if new_blocks > self.free or budget < 0:
+        if new_blocks > self.free:
             return None
         self.free -= new_blocks
         return readers, pieces, budget, 0
 
-    def _in_order(self, threshold: int) -> tuple[Served, list[int]]:
-        """Serve the running requests one by one; where blocks are short, the last admitted goes.
-
-        Also returns those who would decode and get no token, because the budget went to others before them.
-        """
+    def _in_order(self, threshold: int) -> Served:
+        """Serve the running requests one by one; where blocks are short, the last admitted goes."""
         decodes, order = self.decodes, list(self.running)
         readers: list[int] = []
         pieces: list[Piece] = []
@@ -130,8 +102,7 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
             if decodes.end[index] < 0:
                 readers.append(index)
                 pieces.append((tokens, computed, 1 if tokens == missing else 0))
-        resting = [index for index in order[place:] if decodes.end[index] >= 0]
-        return (readers, pieces, budget, preempted), resting
+        return readers, pieces, budget, preempted
 
     def _wish(self, index: int, most: int) -> tuple[int, int, int]:
         """Return a running request's computed tokens, those that it may have now, and those that it is missing."""
@@ -139,21 +110,6 @@ class TokenBudgetJump(JumpEngine[VllmV1]):
             return self.decodes.context(index), 1, 1
         missing = self.target[index] - self.computed[index]
         return self.computed[index], min(missing, most), missing
-
-    def _rest(self, resting: list[int]) -> None:
-        """Take those who get no token out of the sums for one step."""
-        self._resting = [(i, self.decodes.context(i), self.decodes.remaining(i)) for i in resting]
-        for index in resting:
-            self.stop(index)
-
-    def _resume(self) -> None:
-        """Put them back."""
-        for index, computed, remaining in self._resting:
-            since = self.last_token[index]
-            self.decodes.join(index, computed, remaining)
-            self.stint[index] = self.log.begin(index, since, self.decodes.clock, computed)
-            self._late_of[index] = since
-            self.late.append((since, 1))
 
     # ---- waiting requests -------------------------------------------------------------------------------------------
 

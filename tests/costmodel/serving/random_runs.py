@@ -65,8 +65,8 @@ def _policy(rng: random.Random) -> serving.Policy:
     name = rng.choice(["vllm_v1"] * 3 + ["sarathi"] * 2 + ["vllm_v0", "orca", "static"])
     knobs: dict[str, dict[str, Any]] = {
         "vllm_v1": {
-            "max_num_batched_tokens": rng.choice([8, 32, 128, 2048]),
-            "long_prefill_token_threshold": rng.choice([0, 0, 0, 4, 8, 64]),
+            "max_num_batched_tokens": rng.choice([3, 8, 32, 128, 2048]),
+            "long_prefill_token_threshold": rng.choice([0, 0, 0, 2, 8, 64]),
             "reserve_full_isl": rng.random() < 0.7,
             "watermark": rng.choice([0, 0, 0.05, 0.2]),
             "chunked_prefill": rng.random() < 0.9,

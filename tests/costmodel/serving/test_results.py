@@ -148,12 +148,15 @@ def test_a_run_can_be_ended(engine: str) -> None:
     assert run.summary["finished"] < 2000
     assert "not arrived" in set(run.requests["outcome"])
 
-    requests = serving.at_once(count=2000, prompt=200, output=300)
+    requests = serving.at_once(count=2000, prompt=200, output=(100, 300))
     policy = serving.policy("vllm_v1", max_num_seqs=8)
     run = serving.simulate(requests, policy, step_seconds=1.0, engine=engine, cancel=lambda: True)
     cut = run.requests.query("outcome == 'unfinished'")
     assert len(cut) + run.summary["finished"] == run.summary["arrived"] == 2000
     assert cut["reason"].str.contains("cancelled").all()
+    written = run.outcome.sampled[cut.index]
+    assert 1 < written.max() < 300
+    assert sum(written > 0) <= 8
 
 
 def test_an_empty_run_has_a_summary_too() -> None:
