@@ -180,7 +180,7 @@ def _side(  # each pool of the two names all six
     if policy.max_model_len is None and options.model is not None and policy.takes_model_length:
         policy = replace(policy, max_model_len=options.model.max_context)
     block_size = options.block_size or policy.block_size or BLOCK_SIZE
-    longest = min(work.longest, policy.max_model_len or UNLIMITED)
+    longest = min(work.longest, policy.length)
     blocks = num_blocks or policy.num_blocks or options.blocks(hardware, tensor_parallel, block_size, longest)
     pricer = options.pricer(hardware, tensor_parallel)
     return Side(policy=policy, pricer=pricer, num_blocks=blocks, block_size=block_size)
@@ -192,4 +192,4 @@ def _fitted(work: Workload, side: Side, options: Options, *, prompts_only: bool 
     limits = side.policy.limits(pool, work.longest)
     if prompts_only:
         limits = Limits(limits.prompt, limits.prompt_reason, UNLIMITED * side.block_size, "")
-    return fitted(work, limits, side.policy.max_model_len or UNLIMITED, options.oversize)
+    return fitted(work, limits, side.policy.length, options.oversize)

@@ -119,8 +119,6 @@ class StepEngine:
         if not self.busy and self._arrivals and self._arrivals[0][0] > self.clock.now:
             self._wait_idle()
         self._let_in()
-        if not self.busy:
-            return
         self.free_before = self.pool.free
         self.scheduler.preempted = []
         self.scheduled = scheduled = self.scheduler.schedule()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Stop, check_fraction, check_whole
-from costmodel.serving.request import UNLIMITED
 
 
 class PrefillFirstScheduler(Scheduler):
@@ -75,8 +74,7 @@ class WithWatermark(Policy):
 
     def tightest(self, *limits: tuple[int, str]) -> tuple[int, str]:
         """Return the tightest of these limits and ``max_model_len``, with its reason."""
-        length = UNLIMITED if self.max_model_len is None else self.max_model_len
-        return min(*limits, (length - 1, f"max_model_len {length:,}"), key=lambda limit: limit[0])
+        return min(*limits, (self.length - 1, f"max_model_len {self.length:,}"), key=lambda limit: limit[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,8 +80,6 @@ class PaddedStaticScheduler(StaticScheduler):
 
     def shape(self, scheduled: Scheduled) -> Shape:
         """Return the batch as it is padded: every member as long as the longest, finished ones too."""
-        if not scheduled:
-            return Shape([], [])
         longest = max(request.prompt for request in self.batch)
         member = next(iter(scheduled))
         if member.computed < member.target:

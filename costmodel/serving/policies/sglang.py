@@ -8,7 +8,7 @@ from costmodel.errors import ConfigError
 from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Stop, check_flag, check_whole
 from costmodel.serving.prefix import PrefixPool
-from costmodel.serving.request import UNLIMITED, Request
+from costmodel.serving.request import Request
 
 _CLIP_NEW_TOKENS = 4096  # of what a request may write, at most so much counts when it is admitted
 _MIN_RATIO_FACTOR, _RATIO_DECAY_STEPS = 0.14, 600
@@ -185,6 +185,5 @@ class Sglang(Policy):
         """Return what a request may be at most; see ``Policy.limits``."""
         room = (pool.usable - 1) * pool.block_size
         why = f"the {pool.usable:,} pages of {pool.block_size}, one of them free"
-        length = UNLIMITED if self.max_model_len is None else self.max_model_len
-        bounds = ((room - 1, why), (length - 1, f"max_model_len {length:,}"))
+        bounds = ((room - 1, why), (self.length - 1, f"max_model_len {self.length:,}"))
         return Limits(*min(bounds, key=lambda bound: bound[0]), room - 1, why)

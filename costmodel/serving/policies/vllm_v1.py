@@ -209,11 +209,6 @@ class VllmV1(Policy):
         }
         return next((reason for reason, applies in reasons.items() if applies), "")
 
-    @property
-    def length(self) -> int:
-        """``max_model_len``, or no limit."""
-        return UNLIMITED if self.max_model_len is None else self.max_model_len
-
     def watermark_blocks(self, usable: int) -> int:
         """Blocks that an admission must leave free; vLLM counts the null block of the pool too."""
         return int(self.watermark * (usable + 1))

@@ -56,6 +56,16 @@ def test_a_request_waits_for_its_blocks_in_the_second_pool_and_is_read_again_the
     assert run.summary["finished"] == 2
 
 
+@pytest.mark.parametrize("name", ["orca", "sarathi", "sglang", "static", "vllm_v0", "vllm_v1"])
+def test_any_policy_can_write_what_another_has_read(name: str) -> None:
+    pool = serving.PrefillPool(bandwidth=100.0, kv_bytes_per_token=1.0, policy=V1)
+    requests = serving.poisson(rate=0.5, count=30, prompt=(1, 40), output=(1, 20), seed=6)
+    run = serving.simulate(requests, serving.policy(name), step_seconds=1.0, prefill_pool=pool)
+    assert run.summary["finished"] == 30
+    assert run.summary["processed_tokens"] == (requests["prompt_tokens"] + requests["output_tokens"] - 1).sum()
+    assert run.steps.query("pool == 'prefill'")["decode_tokens"].sum() == 0
+
+
 def test_one_token_is_finished_where_it_is_read() -> None:
     pool = serving.PrefillPool(bandwidth=1.0, kv_bytes_per_token=1.0)
     run = serving.simulate(table(("A", 0, 4, 1)), V1, step_seconds=1.0, prefill_pool=pool)

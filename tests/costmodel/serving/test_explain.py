@@ -144,6 +144,8 @@ def test_steps_can_be_asked_for_in_any_order_and_of_a_jumped_run_too() -> None:
         assert len(view.waiting) == row["waiting"]
         cost = cm.price(price["model"], price["hardware"], view.composition)
         assert cost.seconds == pytest.approx(view.seconds, rel=1e-12)
+        assert run.explain(step) == view, "asked twice"
+        assert run.composition(step).tokens == jumped.composition(step).tokens == view.tokens
     assert jumped.schedule == run.schedule
 
 

@@ -93,6 +93,35 @@ def test_users_issue_the_next_request_when_their_last_has_finished() -> None:
     assert run.requests["arrival_s"].tolist() == [0, 0, 2, 2]
 
 
+def test_sglang_admits_nobody_after_a_refusal_until_somebody_leaves() -> None:
+    # 20 pages: A keeps 6 + 8. B (5 + 8 + 1) does not fit beside it, and the batch counts as full. C would fit when it
+    # comes, but nobody is let in before A is done at step 8.
+    policy = serving.policy("sglang")
+    rows = table(("A", 0, 6, 8), ("B", 1, 5, 8), ("C", 2, 1, 1))
+    run = serving.simulate(rows, policy, step_seconds=1.0, num_blocks=20, engine="steps")
+    assert run.requests["scheduled_s"].tolist() == [0, 8, 8]
+    assert [m.reason for m in run.explain(3).waiting] == ["policy", "policy"]
+
+
+def test_sglang_takes_the_longest_cached_prefix_first_when_asked() -> None:
+    shared = list(range(10))
+    rows = table(("first", 0, 10, 3), ("other", 1, 10, 1), ("same", 1, 12, 1)).assign(
+        token_ids=[shared, list(range(50, 60)), [*shared, 70, 71]]
+    )
+    order = {}
+    for schedule_policy in ("fcfs", "lpm"):
+        knobs = {"prefix_caching": True, "max_num_seqs": 2, "schedule_policy": schedule_policy}
+        run = serving.simulate(rows, serving.policy("sglang", **knobs), step_seconds=1.0, num_blocks=99, engine="steps")
+        order[schedule_policy] = run.requests.sort_values("first_token_s")["id"].tolist()
+        assert run.requests["cached_tokens"].tolist() == [0, 0, 10]
+    assert order == {"fcfs": ["first", "other", "same"], "lpm": ["first", "same", "other"]}
+
+
+def test_sglang_reads_no_second_prompt_beyond_its_limit_of_new_prompts() -> None:
+    policy = serving.policy("sglang", max_prefill_tokens=5)
+    assert schedule(policy, ("A", 0, 8, 1), ("B", 0, 4, 1)) == "A8 | B4"
+
+
 def test_sglang_retracts_who_has_written_least() -> None:
     # 23 pages of one token. At step 3 A holds 8 and may write 9 more, for which a ratio of 0.07 keeps 0.63 pages, so
     # that B (5 + 8 + 1 of 15 free) is let in. After five decodes of both all pages are taken: B goes, with 6 tokens to

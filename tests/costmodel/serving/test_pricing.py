@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import costmodel as cm
+from costmodel.model import LatentAttention
 from costmodel.serving.clock import StepClock, first_step_at
 from costmodel.serving.estimate import priced_steps
-from costmodel.serving.floor import reader
+from costmodel.serving.floor import Form, reader
 from costmodel.serving.jump.decodes import Decodes
 from costmodel.serving.pricing import EqualSteps, Pricer, View, lines, steps_to_fill
 from costmodel.step import cached_reads
@@ -149,6 +150,16 @@ def test_equal_steps_start_at_their_number_times_their_length(index: int, step_s
     clock = StepClock(step_seconds)
     clock.wait_until(index * step_seconds)
     assert clock.now == index * step_seconds
+
+
+def test_a_moment_just_after_a_step_is_seen_by_the_next() -> None:
+    assert first_step_at(507.78000000000003, 0.62) == 820  # 819 * 0.62 is 507.78, and the quotient rounds to 819
+
+
+def test_latent_attention_that_would_rebuild_its_keys_to_decode_is_refused() -> None:
+    odd = LatentAttention(heads=8, kv_rank=512, rope_dim=8, nope_dim=1, v_dim=1)
+    with pytest.raises(cm.ConfigError, match="latent attention"):
+        Form().take_latent(1.0, odd, "decode")
 
 
 def test_equal_steps_have_one_price() -> None:

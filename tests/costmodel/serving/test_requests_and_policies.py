@@ -106,6 +106,8 @@ def test_any_table_will_do_and_ids_may_be_left_out() -> None:
     [
         {"step_seconds": 0},
         {"step_seconds": None},
+        {"step_seconds": None, "model": cm.model("gpt2")},
+        {"model": cm.model("gpt2"), "hardware": cm.hardware("h100-sxm")},
         {"step_seconds": "1"},
         {"engine": "fast"},
         {"users": 0},
@@ -159,6 +161,19 @@ def test_a_truncated_request_is_as_long_as_it_can_be(name: str, prompt: int) -> 
     request = run.requests.iloc[0]
     assert (request["outcome"], request["prompt_tokens"], request["output_tokens"]) == ("finished", prompt, 8)
     assert "cut to fit" in request["reason"]
+
+
+def test_what_cannot_be_cut_to_fit_is_rejected_also_where_cutting_is_asked_for() -> None:
+    policy = serving.policy("orca", max_model_len=100)
+    run = simulate(table(("A", 0, 40, 8)), policy, num_blocks=4, block_size=4, oversize="truncate")
+    assert run.requests["outcome"].tolist() == ["rejected"]
+
+
+def test_a_single_request_that_outgrows_the_pool_is_named_too() -> None:
+    run = simulate(table(("A", 0, 10, 8)), serving.policy("sglang"), num_blocks=19, oversize="admit")
+    assert run.summary["finished"] == 1
+    run = simulate(table(("A", 0, 2, 9000)), serving.policy("sglang"), num_blocks=4200, oversize="admit")
+    assert "running requests get no tokens" in run.summary["livelock"]
 
 
 def test_an_output_ends_at_the_models_length() -> None:
