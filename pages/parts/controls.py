@@ -201,6 +201,7 @@ def _precision(model: cm.Model, hw: cm.Hardware) -> tuple[cm.Precision, int]:
             "compute", "Compute", _default_first(hw.compute_dtypes, _wide(hw)), _shown(_wide(hw)), _no_unit(hw)
         )
         sizes = [str(n) for n in (1, 2, 4, 8, 16, 32, 64) if _divides(model, n)]
+        _only_divisible(model, sizes)
         gpus = choice("tensor_parallel", "GPUs", sizes, help="Tensor parallel: costs are those of one GPU.")
     if weights != state.AUTO and DTYPES[weights].unit not in hw.peak:
         st.caption(f"{weights} is storage only here: {hw.name} has no unit for it, so it is unpacked to {_wide(hw)}.")
@@ -226,6 +227,14 @@ def _only_computable(hw: cm.Hardware) -> None:
     asked = state.value("compute")
     if asked not in (state.AUTO, *hw.compute_dtypes):
         state.notice("compute", f"{hw.name} has no unit that computes in {asked}, so {_wide(hw)} is used instead.")
+
+
+def _only_divisible(model: cm.Model, sizes: Sequence[str]) -> None:
+    asked = state.value("tensor_parallel")
+    if asked not in sizes:
+        state.notice(
+            "tensor_parallel", f"The heads of {model.name} do not divide over {asked} GPUs, so one is used instead."
+        )
 
 
 def _no_unit(hw: cm.Hardware) -> str:

@@ -1,0 +1,550 @@
+"""The Batching page without a browser: its numbers against ``cm.price``, its pictures, its words, its controls."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import costmodel as cm
+from costmodel import batching
+from pages.batching import charts, charts_steps, frames, frames_steps, words, words_steps
+from pages.batching.numbers import Arrival, Batching, Drafting
+from pages.memory.numbers import Memory
+from pages.parts import components, state
+from pages.parts.datasets import row
+from pages.parts.scenario import Scenario
+from tests.pages import app, drawing, opened
+
+PAGE = "batching"
+
+
+def load(
+    model="qwen3-0.6b", hardware="h100-sxm", *, batch=64, context=2048, count="weights", rates="datasheet", gpus=1
+):
+    scenario = Scenario(
+        cm.model(model), cm.hardware(hardware), cm.Precision(), tensor_parallel=gpus, rates=rates, source=rates
+    )
+    memory = Memory(scenario, batch, context)
+    return Batching(scenario, batch=batch, context=context, count=count, hourly=2.0, memory=memory)
+
+
+def price(b, step, count=None, rates=None):
+    """The cost model asked directly, as the page's scenario has it."""
+    s = b.scenario
+    return cm.price(
+        s.model, s.hardware, step, s.precision, rates=rates or s.rates, count=count, tensor_parallel=s.tensor_parallel
+    )
+
+
+LOADS = {
+    "as the post counts": load,
+    "with caches": lambda: load(count="attention"),
+    "alone over a long context": lambda: load(batch=1, context=100_000, count="attention"),
+    "experts": lambda: load("qwen3-30b-a3b", batch=48, count="attention"),
+    "experts, windows, GPUs, estimate": lambda: load("gpt-oss-120b", rates="calibrated", gpus=8, batch=200),
+    "latents, estimate": lambda: load("deepseek-v3", "h200-sxm", rates="calibrated", batch=16),
+    "states": lambda: load("mamba-2.8b", count="attention"),
+    "does not fit": lambda: load("llama-3.1-70b", batch=3),
+    "memory not known": lambda: load(hardware="b100"),
+    "no bf16": lambda: load("llama-3.2-1b", "t4", batch=8, count="attention"),
+    "compute-bound": lambda: load("llama-3.1-8b", batch=600, context=16),
+}
+every_load = pytest.mark.parametrize("b", [pytest.param(make(), id=name) for name, make in LOADS.items()])
+
+
+def own_count(b):
+    return None if b.estimates else b.count
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------
+
+
+@every_load
+def test_the_figures_of_the_page_are_those_of_the_cost_model(b):
+    step, alone = (price(b, cm.Step.decode(n, b.context), own_count(b)) for n in (b.batch, 1))
+    gpus = b.scenario.tensor_parallel
+    assert b.latency == pytest.approx(step.seconds)
+    assert b.cost == pytest.approx(step.seconds / b.batch)
+    assert b.slower == pytest.approx(step.seconds / alone.seconds)
+    assert b.cheaper == pytest.approx(alone.seconds * b.batch / step.seconds)
+    assert b.million == pytest.approx(2.0 * gpus / 3600 * step.seconds / b.batch * 1e6)
+    assert b.bills.total * b.batch == pytest.approx(
+        price(b, cm.Step.decode(b.batch, b.context), "attention", "datasheet").bytes
+    )
+    counted = price(b, cm.Step.decode(b.batch, b.context), "attention", "datasheet")
+    assert b.intensity == pytest.approx(counted.flops / counted.bytes)
+    assert b.ridge == cm.ridge(b.scenario.hardware, b.scenario.formats.compute)
+
+
+@every_load
+def test_memory_ends_where_the_cost_model_says(b):
+    s = b.scenario
+    if s.hardware.memory is None:
+        assert b.most is None
+        return
+    fit = cm.memory(s.model, s.hardware, context=b.context, tensor_parallel=s.tensor_parallel)
+    assert b.most == fit.max_batch
+
+
+def test_the_page_agrees_with_the_memory_page_on_how_the_engine_allocates():
+    tight = load()
+    allocated = Memory(tight.scenario, 64, 2048, utilization=0.5, reserve_bytes=4e9)
+    b = Batching(tight.scenario, 64, 2048, "weights", 2.0, allocated)
+    assert b.most == allocated.fit.max_batch < tight.most
+
+
+def test_the_what_if_of_the_sidebar_moves_the_numbers():
+    b = load(count="attention")
+    hw = b.scenario.hardware
+    faster = Scenario(b.scenario.model, hw.replace(bandwidth=2 * hw.bandwidth), cm.Precision(), bandwidth_x=2.0)
+    twice = Batching(faster, 64, 2048, "attention", 2.0, Memory(faster, 64, 2048))
+    assert twice.latency == pytest.approx(b.latency / 2)
+
+
+# ---- pictures: every point is a price ------------------------------------------------------------------------
+
+
+def columns(table, **where):
+    """Columns of the rows that have these values, as arrays."""
+    kept = [r for r in table.to_pylist() if all(r[name] == value for name, value in where.items())]
+    return {name: np.array([r[name] for r in kept]) for name in table.column_names}
+
+
+@every_load
+def test_latency_and_cost_against_the_batch(b):
+    data = frames.tradeoff(b)
+    latency, cost = (columns(data["curve"], curve=name) for name in ("latency", "cost"))
+    swept = price(b, cm.Step.decode(latency["batch"], b.context), own_count(b))
+    assert latency["seconds"] == pytest.approx(swept.seconds)
+    assert latency["low"] == pytest.approx(swept.low)
+    assert latency["high"] == pytest.approx(swept.high)
+    swept = price(b, cm.Step.decode(cost["batch"], b.context), own_count(b))
+    assert cost["seconds"] == pytest.approx(swept.seconds / cost["batch"])
+    mark = data["marks"].to_pylist()[0]
+    assert mark["latency"] == pytest.approx(price(b, cm.Step.decode(b.batch, b.context), own_count(b)).seconds)
+    assert mark["cost"] == pytest.approx(mark["latency"] / b.batch)
+
+
+@every_load
+def test_a_curve_is_coloured_by_what_the_step_waits_for(b):
+    latency = columns(frames.tradeoff(b)["curve"], curve="latency")
+    for segment in np.unique(latency["segment"]):
+        rows = latency["segment"] == segment
+        bounds = price(b, cm.Step.decode(latency["batch"][rows], b.context), own_count(b)).bound
+        assert set(bounds[:-1]) <= set(latency["meaning"][rows])
+
+
+@every_load
+def test_the_curve_beside_is_the_other_count_or_the_floor(b):
+    beside = columns(frames.tradeoff(b)["curve"], curve="beside")
+    count = "attention" if b.estimates or b.count == "weights" else "weights"
+    floor = price(b, cm.Step.decode(beside["batch"], b.context), count, "datasheet")
+    assert beside["seconds"] == pytest.approx(floor.seconds)
+
+
+def test_the_flat_stretch_of_the_post_ends_at_295():
+    flat = frames.tradeoff(load())["flat"].to_pylist()[0]
+    assert flat["end"] == pytest.approx(295.3, abs=0.1)
+    assert flat["seconds"] == pytest.approx(355.8e-6, rel=1e-3)
+
+
+def test_where_nothing_is_flat_nothing_is_shaded():
+    assert frames.tradeoff(load(context=131_072, count="attention"))["flat"].num_rows == 0
+
+
+@every_load
+def test_speed_and_price(b):
+    for dataset in ("curve", "dots"):
+        offers = columns(frames.market(b)[dataset])
+        own = offers["curve"] != "floor" if dataset == "curve" else np.ones(len(offers["batch"]), dtype=bool)
+        batches = offers["batch"][own].astype(float)
+        seconds = price(b, cm.Step.decode(batches, b.context), own_count(b)).seconds
+        assert offers["speed"][own] == pytest.approx(1 / seconds)
+        per_token = seconds / batches * 2.0 * b.scenario.tensor_parallel / 3600
+        assert offers["price"][own] == pytest.approx(per_token * 1e6)
+
+
+def test_the_curve_of_speed_and_price_is_dashed_beyond_memory():
+    b = load()
+    data = frames.market(b)["curve"]
+    assert max(columns(data, curve="within")["batch"]) == min(columns(data, curve="beyond")["batch"]) == b.most
+
+
+@every_load
+def test_the_two_bills_add_up_to_the_bytes_of_the_step(b):
+    by_batch, by_context = columns(frames.bills_by_batch(b)["curve"]), columns(frames.bills_by_context(b)["curve"])
+    swept = price(b, cm.Step.decode(by_batch["at"], b.context), "attention", "datasheet")
+    assert by_batch["total"] == pytest.approx(swept.bytes / by_batch["at"])
+    swept = price(b, cm.Step.decode(b.batch, by_context["at"]), "attention", "datasheet")
+    assert by_context["total"] == pytest.approx(swept.bytes / b.batch)
+    for curve in (by_batch, by_context):
+        assert curve["total"] == pytest.approx(curve["weights"] + curve["caches"])
+
+
+@every_load
+def test_where_the_bills_are_even_they_are_equal(b):
+    for data, bills in (
+        (frames.bills_by_batch(b), lambda at: batching.bills(b.floor, at, b.context)),
+        (frames.bills_by_context(b), lambda at: batching.bills(b.floor, b.batch, at)),
+    ):
+        for even in data["even"].to_pylist():
+            both = bills(even["at"])
+            assert both.weights == pytest.approx(both.caches, rel=1e-6)
+            assert even["half"] == pytest.approx(both.weights, rel=1e-6)
+
+
+@every_load
+def test_intensity_for_several_contexts(b):
+    data = frames.intensity(b)
+    assert b.context in b.contexts
+    for context in b.contexts:
+        curve = columns(data["curve"], own=True) if context == b.context else None
+        if curve is not None:
+            swept = price(b, cm.Step.decode(curve["batch"], context), "attention", "datasheet")
+            assert curve["intensity"] == pytest.approx(swept.flops / swept.bytes)
+    s = b.scenario
+    for end in data["ends"].to_pylist():
+        context = float(end["text"].split(" cached")[0].replace(",", ""))
+        crossing = cm.crossing(s.model, s.hardware, context, "attention", "decode", s.precision, s.tensor_parallel)
+        assert ("never crosses" in end["text"]) == (crossing is None)
+        if crossing is not None and crossing < b.right:
+            assert end["at"] == pytest.approx(crossing)
+
+
+def test_experts_and_their_bytes():
+    b = load("qwen3-30b-a3b", batch=48)
+    data = frames.experts(b)
+    curve, frame = columns(data["curve"]), data["frame"].to_pylist()[0]
+    weights = price(b, cm.Step.decode(curve["batch"], b.context), "weights").bytes
+    assert curve["bytes"] == pytest.approx(weights)
+    hit = batching.experts_hit(b.experts, curve["batch"])
+    assert curve["expected"] == pytest.approx(hit.expected)
+    assert np.all(
+        (curve["least"] <= curve["expected"] * (1 + 1e-12)) & (curve["expected"] <= curve["most"] * (1 + 1e-12))
+    )
+    axis = np.interp(curve["expected"], [frame["bottom"], frame["top"]], [frame["bytes_bottom"], frame["bytes_top"]])
+    assert axis == pytest.approx(weights, rel=1e-6)  # the right axis says the bytes of the same line
+
+
+@every_load
+def test_three_ways_of_sharing_steps(b):
+    a = Arrival(b, prompt=500, chunk=128)
+    step = {
+        "prefill": price(b, cm.Step.prefill(500), own_count(b)).seconds,
+        "decode": b.latency,
+        "mixed": price(b, cm.Step.mixed(500, 0, b.batch, b.context), own_count(b)).seconds,
+    }
+    waits = {name: way.longest_wait for name, way in a.ways.items()}
+    assert waits["apart"] == pytest.approx(step["prefill"] + step["decode"])
+    assert waits["together"] == pytest.approx(step["mixed"])
+    last = price(b, cm.Step.mixed(116, 384, b.batch, b.context + 3), own_count(b)).seconds
+    assert a.ways["chunked"].seconds[-1] == pytest.approx(last)
+    drawn = frames_steps.ways(a)
+    for lane, wait in enumerate(waits.values()):
+        bracket = drawn["waits"].to_pylist()[lane]
+        assert bracket["end"] - bracket["start"] == pytest.approx(wait)
+        bars = columns(drawn["bars"], lane=lane)
+        assert bars["prompt"].sum() == 500
+        assert bars["start"][1:] == pytest.approx(bars["end"][:-1])
+
+
+def test_a_long_prompt_in_small_chunks_is_drawn_as_one_bar():
+    drawn = frames_steps.ways(Arrival(load(), prompt=131_072, chunk=1))
+    assert drawn["bars"].num_rows < 100
+    assert columns(drawn["bars"], lane=2)["prompt"].sum() == 131_072
+
+
+@every_load
+def test_the_chunk_that_rides_free(b):
+    a = Arrival(b, prompt=500, chunk=128)
+    data = frames_steps.chunk(a)
+    for curve, count in (("floor", "attention"), ("weights", "weights")):
+        rows = columns(data["curve"], curve=curve)
+        steps = cm.Step.mixed(rows["chunk"], 0, b.batch, b.context, chunk_logits=0)
+        assert rows["seconds"] == pytest.approx(price(b, steps, count, "datasheet").seconds)
+    for free, count in ((a.free, "attention"), (a.free_of_weights, "weights")):
+        if 1 < free < 1e6:
+            inside, beyond = (
+                price(b, cm.Step.mixed(free * f, 0, b.batch, b.context, chunk_logits=0), count, "datasheet").bound
+                for f in (0.999, 1.001)
+            )
+            assert (inside, beyond) == ("memory", "compute")
+    if b.estimates:
+        estimate = columns(data["curve"], curve="estimate")
+        steps = cm.Step.mixed(estimate["chunk"], 0, b.batch, b.context, chunk_logits=0)
+        assert estimate["seconds"] == pytest.approx(price(b, steps).seconds)
+
+
+@every_load
+def test_break_even_acceptance(b):
+    d = Drafting(b, drafts=3, draft_cost=0.1)
+    curve = columns(frames_steps.drafts(d)["curve"], curve="own")
+    plain, verify = (price(b, cm.Step.decode(curve["batch"], b.context, k), own_count(b)).seconds for k in (1, 4))
+    costs = verify / plain + 0.3
+    for cost, acceptance in zip(costs, curve["acceptance"], strict=True):
+        if acceptance is None:
+            assert cost > 4
+        else:
+            yields = sum(acceptance**i for i in range(4))
+            assert yields == pytest.approx(cost) if acceptance > 0 else cost <= 1
+    assert d.tokens == 4 * b.batch
+    assert d.verify.seconds == pytest.approx(price(b, cm.Step.decode(b.batch, b.context, 4), own_count(b)).seconds)
+
+
+# ---- pictures: labels keep apart, at every setting -----------------------------------------------------------
+
+
+def pictures(b, a, d):
+    yield charts.tradeoff_spec(), frames.tradeoff(b)
+    yield charts.market_spec(), frames.market(b)
+    yield charts.bills_by_batch_spec(), frames.bills_by_batch(b)
+    yield charts.bills_by_context_spec(), frames.bills_by_context(b)
+    yield charts.intensity_spec(), frames.intensity(b)
+    if b.experts is not None:
+        yield charts.experts_spec(), frames.experts(b)
+    yield charts_steps.ways_spec(), frames_steps.ways(a)
+    yield charts_steps.chunk_spec(), frames_steps.chunk(a)
+    yield charts_steps.drafts_spec(), frames_steps.drafts(d)
+
+
+def drawn(spec, data, width):
+    said = {**data, "message": row(message="what it shows")}
+    return drawing.svg(spec, {name: table.to_pandas() for name, table in said.items()}, width=width)
+
+
+@pytest.mark.parametrize("width", [850, 300])
+@every_load
+def test_labels_never_meet(b, width):
+    rng = random.Random(b.batch)
+    a = Arrival(b, prompt=rng.choice([1, 500, 20_000]), chunk=rng.choice([1, 128, 4096]))
+    d = Drafting(b, drafts=rng.choice([1, 3, 15]), draft_cost=rng.choice([0.0, 0.3]))
+    for spec, data in pictures(b, a, d):
+        picture = drawn(spec, data, width)
+        assert not drawing.collisions(picture), spec["description"]
+        assert drawing.labels(picture)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 10, 30, 100, 295, 322, 1024])
+def test_labels_of_the_first_picture_never_meet_as_the_slider_moves(batch):
+    for count in ("weights", "attention"):
+        b = load(batch=batch, count=count)
+        for width in (850, 300):
+            assert not drawing.collisions(drawn(charts.tradeoff_spec(), frames.tradeoff(b), width))
+
+
+# ---- words ---------------------------------------------------------------------------------------------------
+
+
+def said(text):
+    return opened.plain(components.plain(text))
+
+
+def test_the_headline_says_what_company_brings():
+    assert said(words.headline(load())) == (
+        "64 sequences share each step. Each waits 356 µs for its token, no longer than alone, and a token costs 5.56 µs of "
+        "the machine, 64.0× less than alone."
+    )
+    assert said(words.headline(load(batch=1))) == (
+        "Alone, a sequence waits 356 µs for each token and pays for the whole step. Up to 295 can share it before each "
+        "further one is one to wait for."
+    )
+    assert "11.4× as long as alone" in said(words.headline(load(batch=64, count="attention")))
+    assert "little is shared" in said(words.headline(load(batch=1, context=131_072, count="attention")))
+    assert "bring experts of their own" in said(words.headline(load("qwen3-30b-a3b", batch=1)))
+
+
+def test_an_estimate_is_called_one_and_has_a_band():
+    b = load(rates="calibrated")
+    low, high = (words.seconds(value) for value in (b.step.low, b.step.high))
+    assert "waits about " in said(words.headline(b))
+    assert f"an estimate: about {words.seconds(b.latency)}, between {low} and {high}".replace("\u00a0", " ") in said(
+        words.below_picture(b)
+    )
+    assert "Estimates." in said(words_steps.ways_note(Arrival(b, 500, 128)))
+
+
+def test_what_does_not_fit_is_one_sentence_about_what_to_change():
+    assert said(words.trouble(load("llama-3.1-70b", batch=1))).startswith(
+        "Llama-3.1-70B does not fit into H100 SXM: its weights take 131 GiB, and 71.7 GiB may be used. Choose more GPUs"
+    )
+    assert said(words.trouble(load(batch=500))).startswith(
+        "500 sequences of 2,048 tokens do not fit into H100 SXM: memory ends at 322. Choose fewer"
+    )
+    assert words.trouble(load()) == ""
+
+
+def test_what_is_not_known_is_said():
+    b = load(hardware="b100")
+    assert words.trouble(b) == ""
+    assert "How many fit is not known" in said(words.below_picture(b))
+    assert frames.wall(b).num_rows == 0
+    assert all(line.name != "memory ends" for line in words.arithmetic(b))
+
+
+def test_a_model_without_a_growing_cache_is_never_even_in_context():
+    b = load("mamba-2.8b", count="attention", batch=1)
+    assert b.even_context is None
+    assert "never costs as much" in said(words.bills_note(b))
+    assert "Even: never" in said(words.bills_by_context_alt(b))
+
+
+def test_a_cache_that_outweighs_its_share_from_the_start():
+    b = load("mamba-2.8b", count="attention", batch=1024)
+    assert b.even_context == 1
+    assert "at any context" in said(words.bills_note(b)) or "always" in said(words.bills_note(b))
+
+
+@every_load
+def test_the_worked_numbers_are_the_pages_own(b):
+    assert str(words.gigabytes(b.bills.weights)) in words.bills_sum(b)
+    assert words.significant(b.intensity) in words.intensity_sum(b)
+    assert str(words.per_second(b.batch / b.latency)) in words.market_sum(b)
+    a = Arrival(b, prompt=500, chunk=128)
+    for way in a.ways.values():
+        assert str(words.seconds(way.longest_wait)) in words_steps.ways_sum(a)
+
+
+@every_load
+def test_every_line_of_arithmetic_has_a_result(b):
+    a, d = Arrival(b, 500, 128), Drafting(b, 3, 0.05)
+    lines = [*words.arithmetic(b), *words.market_lines(b), *words.bills_lines(b), *words.intensity_lines(b)]
+    lines += [*words_steps.ways_lines(a), *words_steps.free_lines(a), *words_steps.drafting_lines(d)]
+    lines += words.experts_lines(b) if b.experts is not None else []
+    for line in lines:
+        assert said(line.expression)
+        assert said(line.result)
+        assert "nan" not in said(line.result)
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [(1.0, "no more than a plain step"), (1.5, "1.50 plain steps")],
+)
+def test_what_drafting_costs(steps, expected):
+    assert words_steps._plain_steps(steps) == expected
+
+
+def test_when_drafting_never_pays_the_page_says_so():
+    d = Drafting(load(batch=1024), drafts=3, draft_cost=0.5)
+    assert math.isnan(d.needed)
+    assert "it never pays here" in said(words_steps.drafting_sum(d))
+    assert frames_steps.drafts(d)["own"].to_pylist()[0]["acceptance"] == 1.0
+
+
+# ---- the page ------------------------------------------------------------------------------------------------
+
+
+def chart_data(at, number, name):
+    """A dataset of a chart, as the browser gets it."""
+    proto = at.get("vega_lite_chart")[number].proto
+    found = next(dataset for dataset in proto.datasets if dataset.name == name)
+    return pa.ipc.open_stream(found.data.data).read_all()
+
+
+def test_the_page_opens_with_the_posts_numbers():
+    at = opened.open_page(PAGE)
+    text = app.text(at)
+    for number in ("356 µs", "Up to 295 can share it", "2,810 tokens/s", "$0.198"):
+        assert number in text
+    assert len(at.get("vega_lite_chart")) == 8
+    assert app.figures(at)["a million tokens"] == "$0.198"
+
+
+def test_the_sections_come_in_order_and_end_with_questions():
+    text = app.text(opened.open_page(PAGE, model="qwen3-30b-a3b"))
+    order = [words.MARKET, words.BILLS, words.INTENSITY, words.EXPERTS, words_steps.WAYS, words_steps.FREE]
+    order += [words_steps.DRAFTS, "Try it"]
+    places = [text.index(title) for title in order]
+    assert places == sorted(places)
+
+
+def test_a_dense_model_has_no_section_of_experts():
+    assert words.EXPERTS not in app.text(opened.open_page(PAGE))
+
+
+def test_a_link_restores_the_page():
+    at = opened.open_page(
+        PAGE, batch=48, context=777, count="attention", hourly=3.5, drafts=5, prefill_chunk=300, prompt=900
+    )
+    expected = load(batch=48, context=777, count="attention")
+    assert opened.plain(words.seconds(expected.latency)) in app.text(at)
+    assert "900 tokens and 48 sequences" in app.text(at)
+    assert "guesses 5 tokens ahead" in app.text(at)
+    assert opened.plain(words.dollars(expected.million * 1.75)) in app.text(at)
+
+
+def test_moving_the_slider_moves_the_marks_and_leaves_the_spec_alone():
+    at = opened.open_page(PAGE, batch=16)
+    specs = [chart.proto.spec for chart in at.get("vega_lite_chart")]
+    at.select_slider(key="batch").set_value(64)
+    opened.ran(at)
+    assert [chart.proto.spec for chart in at.get("vega_lite_chart")] == specs  # the browser keeps its views
+    assert all(not chart.proto.alt for chart in at.get("vega_lite_chart"))  # an alt text would be part of the spec
+    mark = chart_data(at, 0, "marks").to_pylist()[0]
+    assert mark["batch"] == 64
+    assert mark["latency"] == pytest.approx(load(batch=64).latency)
+
+
+def test_each_chart_says_its_message_with_its_figures():
+    at = opened.open_page(PAGE, batch=64)
+    for number, chart in enumerate(at.get("vega_lite_chart")):
+        assert json.loads(chart.proto.spec)["description"]
+        message = chart_data(at, number, "message").to_pylist()[0]["message"]
+        assert any(character.isdigit() for character in message)
+        assert message.endswith(".")
+    message = opened.plain(chart_data(at, 0, "message").to_pylist()[0]["message"])
+    assert "at B = 64 a token takes 356 µs and costs 5.56 µs; the latency is flat up to 295 sequences" in message
+
+
+def test_the_estimate_takes_over_where_the_sidebar_says_so():
+    at = opened.open_page(PAGE, batch=64, rates="calibrated")
+    b = load(batch=64, rates="calibrated")
+    assert f"about {opened.plain(words.seconds(b.latency))}" in app.text(at)
+    assert "an estimate" in app.text(at)
+    assert not at.toggle  # an estimate always counts the caches
+    band = columns(chart_data(at, 0, "curve"), curve="latency")
+    assert np.all(band["low"] < band["seconds"])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "qwen3-30b-a3b"])
+def test_the_answer_of_a_question_sets_the_controls(model, number):
+    at = opened.open_page(PAGE, model=model, batch=8)
+    b = load(model, batch=8)
+    asked = [words.company(b), words.history(b), words_steps.largest_chunk(Arrival(b, 500, 128))][number]
+    opened.press(at, opened.plain(asked.answer))
+    for key, value in asked.controls.items():
+        assert opened.value(at, key) == value
+
+
+def test_answers_stay_within_the_sliders():
+    for make in LOADS.values():
+        b = make()
+        for question in (words.company(b), words.history(b), words_steps.largest_chunk(Arrival(b, 500, 128))):
+            for key, value in question.controls.items():
+                control = state.CONTROLS[key]
+                assert control.parse(control.write(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"model": "llama-3.1-70b"}, "Llama-3.1-70B does not fit into H100 SXM"),
+        ({"batch": 500}, "500 sequences of 2,048 tokens do not fit into H100 SXM"),
+        ({"hardware": "b100"}, "How many fit is not known"),
+        ({"hardware": "t4", "model": "llama-3.2-1b"}, "fp16"),
+        ({"model": "mamba-2.8b", "batch": 1}, "never costs as much as its share of the weights"),
+        ({"tensor_parallel": 64}, "The heads of Qwen3-0.6B do not divide over 64 GPUs, so one is used instead."),
+        ({"batch": "many"}, "batch"),
+        ({"context": 0}, "context"),
+    ],
+)
+def test_edges_are_one_sentence_and_no_traceback(query, sentence):
+    at = opened.open_page(PAGE, **query)
+    everything = app.text(at) + " ".join(opened.notices(at))
+    assert sentence in everything
