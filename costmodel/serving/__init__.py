@@ -25,7 +25,7 @@ from costmodel.serving.lengths import (
     from_trace,
 )
 from costmodel.serving.options import Options
-from costmodel.serving.policies import policies, policy
+from costmodel.serving.policies import knobs_on, policies, policy
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.results import Run
 from costmodel.serving.simulate import simulate
@@ -57,6 +57,7 @@ __all__ = [
     "from_trace",
     "gamma",
     "generate",
+    "knobs_on",
     "poisson",
     "policies",
     "policy",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from costmodel.errors import ConfigError
+from costmodel.hardware import Hardware
 from costmodel.serving.blocks import BlockPool, Hits
 from costmodel.serving.request import UNLIMITED, Request
 
@@ -120,6 +121,11 @@ class Policy(ABC):
     def steps_only(self) -> str:
         """Why these knobs are left to the plain engine, "" when they are not."""
         return ""
+
+    @classmethod
+    def knobs_on(cls, hw: Hardware, *, offline: bool = False) -> dict[str, Any]:  # noqa: ARG003  # engines may ask
+        """Return the knobs that the copied engine sets by itself on a device, where they are not the defaults."""
+        return {}
 
     @abstractmethod
     def scheduler(self, pool: BlockPool, longest: int) -> Scheduler:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from costmodel.errors import ConfigError
+from costmodel.hardware import Hardware
 from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Stop, check_flag, check_whole
 from costmodel.serving.prefix import PrefixPool
@@ -14,6 +16,7 @@ _CLIP_NEW_TOKENS = 4096  # of what a request may write, at most so much counts w
 _MIN_RATIO_FACTOR, _RATIO_DECAY_STEPS = 0.14, 600
 _RETRACT_STEPS = 20  # decode steps that a retraction makes room for
 _LPM_MOST_WAITING = 128
+_CHUNK_SIZES, _LARGEST_CHUNK = ((20e9, 2048), (60e9, 4096), (160e9, 8192)), 16384  # by bytes of memory
 
 
 class SglangScheduler(Scheduler):
@@ -172,6 +175,18 @@ class Sglang(Policy):
             raise ConfigError("schedule_policy", self.schedule_policy, "fcfs or lpm")
         if not 0 < self.schedule_conservativeness < 100:  # noqa: PLR2004  # far above any use
             raise ConfigError("schedule_conservativeness", self.schedule_conservativeness, "a number above 0")
+
+    @classmethod
+    def knobs_on(cls, hw: Hardware, *, offline: bool = False) -> dict[str, Any]:  # noqa: ARG003  # vLLM asks
+        """Return what SGLang sets by itself, by the memory of the device.
+
+        >>> from costmodel.hardware import hardware
+        >>> Sglang.knobs_on(hardware("l4"))["chunked_prefill_size"]
+        4096
+        """
+        memory = hw.memory or 0.0
+        size = next((size for most, size in _CHUNK_SIZES if memory < most), _LARGEST_CHUNK)
+        return {"chunked_prefill_size": size, "prefix_caching": True}
 
     def pool(self, usable: int, block_size: int) -> BlockPool:
         """Return a pool, with a prefix cache if asked."""

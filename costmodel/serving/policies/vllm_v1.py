@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass
+from typing import Any
 
 from costmodel.errors import ConfigError
+from costmodel.hardware import GIB, Hardware
 from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import (
     Limits,
@@ -162,6 +164,9 @@ def _urgency(request: Request) -> tuple[float, float, int]:
     return request.priority, request.arrival, request.index
 
 
+_LARGE, _VERY_LARGE = 70 * GIB, 160 * GIB
+
+
 @dataclass(frozen=True, kw_only=True)
 class VllmV1(Policy):
     """A budget of tokens a step (vLLM 0.33).
@@ -208,6 +213,24 @@ class VllmV1(Policy):
             "prompts in every few steps only go step by step": self.prefill_schedule_interval > 1,
         }
         return next((reason for reason, applies in reasons.items() if applies), "")
+
+    @classmethod
+    def knobs_on(cls, hw: Hardware, *, offline: bool = False) -> dict[str, Any]:
+        """Return what vLLM 0.33 sets by itself: by the memory of the device, and for a server or an offline batch.
+
+        >>> from costmodel.hardware import hardware
+        >>> VllmV1.knobs_on(hardware("h100-sxm"))["max_num_batched_tokens"]
+        8192
+        """
+        large = hw.memory is not None and hw.memory >= _LARGE and not hw.root.id.startswith("a100")
+        server, batch = (8192, 16384) if large else (2048, 8192)
+        if large and hw.memory is not None and hw.memory >= _VERY_LARGE:
+            server = 16384
+        return {
+            "max_num_batched_tokens": batch if offline else server,
+            "max_num_seqs": 1024 if large else 256,
+            "prefix_caching": True,
+        }
 
     def watermark_blocks(self, usable: int) -> int:
         """Blocks that an admission must leave free; vLLM counts the null block of the pool too."""

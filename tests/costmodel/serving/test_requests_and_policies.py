@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import costmodel as cm
 from costmodel import serving
 from costmodel.serving.policies.base import Policy
+from costmodel.serving.policies.reserving import Orca
 from tests.costmodel.serving.schedules import table, written
 
 ONE = table(("A", 0, 4, 2))
@@ -59,6 +61,43 @@ def test_a_policy_finishes_what_it_is_given_with_its_defaults(name: str) -> None
 def test_a_wrong_name_or_knob_is_refused(name: str, knobs: dict[str, Any]) -> None:
     with pytest.raises(cm.ConfigError):
         serving.policy(name, **knobs)
+
+
+@pytest.mark.parametrize(
+    ("device", "server", "offline", "seqs", "chunk"),
+    [
+        ("h100-sxm", 8192, 16384, 1024, 8192),
+        ("a100-sxm-80", 2048, 8192, 256, 8192),
+        ("l4", 2048, 8192, 256, 4096),
+        ("t4", 2048, 8192, 256, 2048),
+        ("b200", 16384, 16384, 1024, 16384),
+    ],
+)
+def test_engines_set_their_knobs_by_the_device(device: str, server: int, offline: int, seqs: int, chunk: int) -> None:
+    hw = cm.hardware(device)
+    served, batched = serving.knobs_on("vllm_v1", hw), serving.knobs_on("vllm_v1", hw, offline=True)
+    assert (served["max_num_batched_tokens"], batched["max_num_batched_tokens"]) == (server, offline)
+    assert served["max_num_seqs"] == seqs
+    assert serving.knobs_on("sglang", hw)["chunked_prefill_size"] == chunk
+    assert serving.knobs_on("orca", hw) == {}
+    assert serving.policy("vllm_v1", **served).prefix_caching
+
+
+def test_a_policy_of_one_module_is_found_by_its_name() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Solo(Orca):
+        """One request after the other."""
+
+        name = "solo"
+        copies = "nobody"
+        max_num_seqs: int = 1
+
+    try:
+        run = simulate(table(("A", 0, 2, 2), ("B", 0, 2, 1)), serving.policy("solo"))
+        assert written(run) == "A2 | A1 | B2"
+        assert run.summary["engine"] == "steps", "the jump engine serves the policies that it knows"
+    finally:
+        del Policy.registry["solo"]
 
 
 def test_knobs_may_bring_the_pool_along_and_the_call_has_the_last_word() -> None:
