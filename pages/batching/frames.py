@@ -281,7 +281,7 @@ def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
         crowded=crowded,
         alone_at=named,
         alone=alone,
-        alone_clear=bool(alone > 1.3 * np.max(b.floor(cm.Step.decode(named, np.array(b.contexts))).intensity)),
+        alone_clear=bool(alone >= np.max(b.floor(cm.Step.decode(named, np.array(b.contexts))).intensity)),
         wall=wall_at(b),
     )
 

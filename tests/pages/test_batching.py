@@ -346,8 +346,8 @@ def said(text):
 
 def test_the_headline_says_what_company_brings():
     assert said(words.headline(load())) == (
-        "64 sequences share each step. Each waits 356 µs for its token, no longer than alone, and a token costs 5.56 µs "
-        "of the machine, 64.0× less than alone."
+        "64 sequences share each step. Each waits 356 µs for its token, no longer than alone, and a token costs "
+        "5.56 µs of the machine, 64.0× less than alone."
     )
     assert said(words.headline(load(batch=1))) == (
         "Alone, a sequence waits 356 µs for each token and pays for the whole step. Up to 295 can share it before each "
