@@ -296,9 +296,30 @@ class PlainFloorSteps(FloorSteps):
 
     def __init__(self, memory: Form, compute: Form, words: str) -> None:
         super().__init__(memory, compute, words)
-        self._decode_each = memory.decode_reads.get(FULL, 0.0), compute.decode_reads.get(FULL, 0.0)
-        self._pair_each = memory.pairs.get(FULL, 0.0), compute.pairs.get(FULL, 0.0)
-        self._read_each = memory.reads.get(FULL, 0.0), compute.reads.get(FULL, 0.0)
+        self._decode_each = self._decode[0]
+        # What prompts add, side by side: a token, a position with logits, a sequence, a pair, a cached token read, and
+        # the first position with logits of a step (the LM head's weights).
+        self._prompt_each = tuple(
+            (
+                side.tokens + side.prefill_tokens,
+                side.logits,
+                side.sequences,
+                side.pairs.get(FULL, 0.0),
+                side.reads.get(FULL, 0.0),
+                side.has_logits,
+            )
+            for side in (memory, compute)
+        )
+
+    def mixed(self, prompts: Sequence[Piece], batch: int, reads: Sequence[float]) -> StepPrice:
+        """Price one step: prompts, beside ``batch`` sequences that decode over ``reads`` cached tokens together."""
+        if not prompts and not batch:
+            return _NOTHING
+        memory, compute = self._with_prompts(prompts, batch) if prompts else self._of_batch(batch)
+        memory_each, compute_each = self._decode_each
+        memory += reads[0] * memory_each
+        compute += reads[0] * compute_each
+        return max(memory, compute), memory, compute
 
     def stretch(self, batch: int, reads: Sequence[float], growth: Sequence[float], steps: int, gap: float) -> Stretch:
         """Price up to ``steps`` decode steps in a row."""
@@ -315,8 +336,8 @@ class PlainFloorSteps(FloorSteps):
         )
 
     def _with_prompts(self, prompts: Sequence[Piece], batch: int) -> tuple[float, float]:
-        tokens = read = 0
-        logits, pairs = batch, 0.0
+        tokens = logits = read = 0
+        pairs = 0.0
         for new, cached, needs in prompts:
             if new == 1 and cached:
                 return super()._with_prompts(prompts, batch)
@@ -324,11 +345,12 @@ class PlainFloorSteps(FloorSteps):
             logits += needs
             read += cached
             pairs += visible_pairs(cached + new) - visible_pairs(cached) if cached else visible_pairs(new)
-        memory, compute = self._sides
-        sequences = batch + len(prompts)
-        memory_pair, compute_pair = self._pair_each
-        memory_read, compute_read = self._read_each
-        return (
-            memory.fixed(batch, tokens, logits, sequences) + pairs * memory_pair + read * memory_read,
-            compute.fixed(batch, tokens, logits, sequences) + pairs * compute_pair + read * compute_read,
-        )
+        (token, logit, sequence, pair, cache, head), compute_each = self._prompt_each
+        memory, compute = self._of_batch(batch)
+        count, first = len(prompts), logits and not batch
+        memory += tokens * token + logits * logit + count * sequence + pairs * pair + read * cache
+        if first:
+            memory += head
+        token, logit, sequence, pair, cache, head = compute_each
+        compute += tokens * token + logits * logit + count * sequence + pairs * pair + read * cache
+        return memory, compute + head if first else compute
