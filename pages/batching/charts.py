@@ -88,6 +88,7 @@ def _tradeoff_mark(plane: Plane) -> Spec:
     clear = f"({plane.py(f'({free}?{main}:{both})')}-11)"
     names = f"max({text_width(_LATENCY)},{text_width('datum.beside_name')})"  # at the right ends of the curves
     gap, left = f"({lower}-{upper})", f"({x}<90)"
+    divided = "'÷ '+format(datum.batch,',')"
     batch = "'B = '+format(datum.batch,',')"
     return layers.over(
         "marks",
@@ -99,7 +100,7 @@ def _tradeoff_mark(plane: Plane) -> Spec:
         layers.label("datum.cost_text", "decode text",
               at(f"{left}?{x}-6:{x}-9", f"{lower}+({left}?{layers.TYPE_LINE}*1.9:{layers.TYPE_LINE})"),
               align=f"{left}?'left':'right'", weight=600, show=f"{gap}>1"),
-        layers.label("'÷ '+format(datum.batch,',')", "muted", at(f"{x}+7", f"({upper}+{lower})/2+5"), show=f"{gap}>48"),
+        layers.label(divided, "muted", at(f"{x}+7", f"({upper}+{lower})/2+5"), show=f"{gap}>48&&{x}<width-{names}-60"),
         layers.named(plane, "datum.batch", batch, layers.from_bottom(plane, 0), wall="datum.wall"),
     )  # fmt: skip
 
@@ -342,7 +343,10 @@ def _intensity_curves(plane: Plane) -> Spec:
         "layer": [
             layers.over("alone", alone),
             layers.over(
-                "own", layers.label("'weights alone'", "muted", beside, align="'right'", show="datum.alone_clear")
+                "own",
+                layers.label(
+                    "'weights alone'", "muted", beside, align="'right'", show=f"datum.alone_clear&&!({PHONE})"
+                ),
             ),
             layers.over("curve", {"mark": layers.line(1.7), "encoding": lines}, transform=[{"filter": "!datum.own"}]),
             layers.over("curve", {"mark": layers.line(4), "encoding": lines}, transform=[{"filter": "datum.own"}]),

@@ -20,7 +20,7 @@ from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments,
 from pages.parts.plane import padded
 
 HEIGHTS = {
-    "tradeoff": 360,
+    "tradeoff": 370,
     "market": 300,
     "bills": 270,
     "intensity": 320,
@@ -87,7 +87,7 @@ def tradeoff(b: Batching) -> Data:
     latency = segments(swept.bound, batch=b.batches, seconds=swept.seconds, low=swept.low, high=swept.high)
     cost = swept.seconds / b.batches
     low, high = float(np.min(cost)), float(max(np.max(swept.high), np.max(beside.seconds)))
-    corners = padded(low, high, HEIGHTS["tradeoff"], 50, 4.9 * LINE)
+    corners = padded(low, high, HEIGHTS["tradeoff"], 50, 5.6 * LINE)
     return {
         "frame": batches_frame(b, *corners),
         "curve": stacked(
