@@ -235,6 +235,37 @@ class Plan:
             totals[op.dtype] = totals.get(op.dtype, 0) + row
         return {name: row for name, row in totals.items() if row.any()}
 
+    def work(self, features: NDArray[np.float64]) -> Work:
+        """What a sweep moves and computes; ``features`` as ``feature_values`` gives them for this plan's features."""
+        return Work(self.total_bytes @ features, {name: row @ features for name, row in self.flops_by_dtype.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What each step of a sweep moves and computes, whichever machine does it.
+
+    Attributes
+    ----------
+    bytes: bytes moved, (points,). flops_by_dtype: FLOPs by the format they are done in, (points,) each.
+    """
+
+    bytes: NDArray[np.float64]
+    flops_by_dtype: Mapping[str, NDArray[np.float64]]
+
+    @property
+    def flops(self) -> NDArray[np.float64]:
+        """FLOPs in all formats, (points,)."""
+        return sum(self.flops_by_dtype.values(), np.zeros_like(self.bytes))
+
+    def sides(self, bandwidth: Any, peak_of: Callable[[str], Any]) -> tuple[Any, Any]:
+        """The two sides of the floor, in seconds: bytes over the bandwidth, FLOPs over the peak of their format.
+
+        ``bandwidth`` in B/s and what ``peak_of`` gives for a format in FLOP/s are numbers, or arrays that broadcast
+        against (points,): a column of them prices a machine a row.
+        """
+        compute = sum(flops / peak_of(name) for name, flops in self.flops_by_dtype.items())
+        return self.bytes / bandwidth, compute
+
 
 def plan(model: Model, formats: Formats, tensor_parallel: int, count: Count) -> Plan:
     """The operations of a step of ``model`` on one GPU of ``tensor_parallel``, at one level of counting.

@@ -186,8 +186,8 @@ def price(  # noqa: PLR0917  # the order is the interface's
     formats = settle(model, hw, precision)
     the_plan = plan(model, formats, tensor_parallel, level)
     features = feature_values(step, the_plan.features)
-    nbytes, flops, compute = _totals(the_plan, hw, features)
-    memory = nbytes / hw.bandwidth
+    work = the_plan.work(features)
+    memory, compute = work.sides(hw.bandwidth, hw.peak_of)
     fitted = _rates_for(rates, hw) if level == "everything" else None
     own: Array | None = None
     if fitted is not None:
@@ -200,8 +200,8 @@ def price(  # noqa: PLR0917  # the order is the interface's
             ("seconds", seconds),
             ("memory_seconds", memory),
             ("compute_seconds", compute),
-            ("bytes", nbytes),
-            ("flops", flops),
+            ("bytes", work.bytes),
+            ("flops", work.flops),
             ("low", low),
             ("high", high),
         )
@@ -239,8 +239,9 @@ def crossing(  # noqa: PLR0917  # the order is the interface's
     def excess(tokens: Array) -> Array:
         """Arithmetic seconds beyond memory seconds: negative while memory-bound."""
         step = Step.decode(tokens, context) if phase == "decode" else Step.prefill(tokens, context)
-        nbytes, _, compute = _totals(the_plan, hw, feature_values(step, the_plan.features))
-        return compute - nbytes / hw.bandwidth
+        memory, compute = the_plan.work(feature_values(step, the_plan.features)).sides(hw.bandwidth, hw.peak_of)
+        beyond: Array = compute - memory
+        return beyond
 
     return first_sign_change(excess)
 
@@ -274,18 +275,6 @@ def _level(count: Count | None, rates: str | Rates) -> Count:
     if rates != "datasheet" and count != "everything":
         raise ConfigError("count", count, '"everything" with fitted rates: they price whole operations')
     return count
-
-
-def _totals(the_plan: Plan, hw: Hardware, features: Array) -> tuple[Array, Array, Array]:
-    """Bytes, FLOPs and seconds of arithmetic of each point."""
-    nbytes = the_plan.total_bytes @ features
-    flops = np.zeros(features.shape[1])
-    compute = np.zeros(features.shape[1])
-    for name, row in the_plan.flops_by_dtype.items():
-        part = row @ features
-        flops += part
-        compute += part / hw.peak_of(name)
-    return nbytes, flops, compute
 
 
 def _peaks(the_plan: Plan, hw: Hardware) -> Array:
