@@ -36,7 +36,7 @@ def share(value: float) -> Quantity:
     >>> str(share(0.0602)).replace(format.NBSP, " "), str(share(2.5517)).replace(format.NBSP, " ")
     ('6.0 %', '255 %')
     """
-    return Quantity(significant(100 * value, 2 if value < 1 else 3), "%")
+    return format.percentage(significant(100 * value, 2 if value < 1 else 3), value)
 
 
 def headline() -> list[Words]:

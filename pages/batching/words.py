@@ -9,6 +9,7 @@ from pages.batching.numbers import Batching
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
 from pages.parts.format import (
     NBSP,
+    Number,
     Quantity,
     byte_rate,
     count,
@@ -27,12 +28,12 @@ _LARGEST_BATCH, _LONGEST_CONTEXT = 1024, 1_048_576  # ends of the sliders
 
 def per_second(rate: float) -> Quantity:
     """Tokens a second."""
-    return Quantity(significant(rate), "tokens/s")
+    return Quantity(significant(rate), "tokens/s", rate, "tokens/s")
 
 
-def dollars(price: float) -> str:
+def dollars(price: float) -> Number:
     """A price, to three digits however small."""
-    return f"${significant(price)}"
+    return Number(f"${significant(price)}", price)
 
 
 def sequences(number: float) -> str:

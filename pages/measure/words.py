@@ -83,7 +83,7 @@ def figures(profile: live.Profile) -> list[Figure]:
 
 def share(value: float) -> format.Quantity:
     """An error, in percent."""
-    return format.Quantity(format.significant(100 * value, _PERCENT_DIGITS), "%")
+    return format.percentage(format.significant(100 * value, _PERCENT_DIGITS), value)
 
 
 def about(profile: live.Profile) -> list[str]:

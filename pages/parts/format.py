@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 NBSP = "\u00a0"
 Ladder = tuple[tuple[float, str], ...]
@@ -22,14 +22,44 @@ BYTE_RATE: Ladder = tuple((scale, f"{unit}/s") for scale, unit in BYTES)
 PARAMETERS: Ladder = ((1.0, ""), (1e6, "M"), (1e9, "B"), (1e12, "T"))
 
 
-class Quantity(NamedTuple):
-    """A number and its unit, apart, so that a page may set the unit smaller; ``str`` joins them."""
-
+class _Written(NamedTuple):
     value: str
     unit: str
 
+
+class Quantity(_Written):
+    """A number and its unit, apart, so that a page may set the unit smaller; ``str`` joins them.
+
+    It remembers what it was written from: ``raw``, in ``base`` (the unit without a prefix, "" for a plain number), for
+    a table that goes to a file. Two that read the same are equal, whatever they were written from.
+    """
+
+    raw: float | None
+    base: str
+
+    def __new__(cls, value: str, unit: str, raw: float | None = None, base: str = "") -> Self:
+        self = super().__new__(cls, value, unit)
+        self.raw, self.base = raw, base
+        return self
+
     def __str__(self) -> str:
         return f"{self.value}{NBSP}{self.unit}" if self.unit else self.value
+
+
+class Number(str):
+    """A number as text that remembers what it was written from, as a ``Quantity`` without a unit does."""
+
+    __slots__ = ("raw",)
+    raw: float
+    base = ""
+
+    def __new__(cls, text: str, raw: float) -> Self:
+        self = super().__new__(cls, text)
+        self.raw = raw
+        return self
+
+    def __reduce__(self) -> tuple[type, tuple[str, float]]:
+        return type(self), (str(self), self.raw)
 
 
 def significant(value: float, digits: int = 3, *, trim: bool = False) -> str:
@@ -56,13 +86,13 @@ def quantity(value: float, ladder: Ladder, digits: int = 3, *, trim: bool = Fals
     ('1.00 ms', '1.07 GB')
     """
     if not math.isfinite(value) or value == 0:
-        return Quantity(_not_a_number(value), ladder[_home(ladder)][1])
+        return Quantity(_not_a_number(value), ladder[_home(ladder)][1], float(value), ladder[_home(ladder)][1])
     scale, unit = ladder[0]
     for next_scale, next_unit in ladder[1:]:
         if abs(value) < next_scale * _almost_one(digits):
             break
         scale, unit = next_scale, next_unit
-    return Quantity(significant(value / scale, digits, trim=trim), unit)
+    return Quantity(significant(value / scale, digits, trim=trim), unit, float(value), ladder[_home(ladder)][1])
 
 
 def seconds(value: float, digits: int = 3) -> Quantity:
@@ -100,23 +130,24 @@ def parameters(value: float, digits: int = 4) -> Quantity:
     return quantity(value, PARAMETERS, digits, trim=True)
 
 
-def count(value: float) -> str:
+def count(value: float) -> Number:
     """A whole number with thousands separators.
 
     >>> count(595984384), count(295.24)
     ('595,984,384', '295')
     """
-    return f"{round(value):,}" if math.isfinite(value) else _not_a_number(value)
+    return Number(f"{round(value):,}" if math.isfinite(value) else _not_a_number(value), value)
 
 
 def tokens(value: float) -> Quantity:
     """A count of tokens, to the token below ten thousand and to four digits above."""
-    return Quantity(count(value) if value < 1e4 else significant(value, 4), "token" if round(value) == 1 else "tokens")  # noqa: PLR2004
+    written = count(value) if value < 1e4 else significant(value, 4)  # noqa: PLR2004
+    return Quantity(written, "token" if round(value) == 1 else "tokens", value, "tokens")
 
 
-def times(value: float) -> str:
+def times(value: float) -> Number:
     """A factor: "1.43×"."""
-    return f"{significant(value)}×"
+    return Number(f"{significant(value)}×", value)
 
 
 def percent(share: float) -> Quantity:
@@ -126,12 +157,17 @@ def percent(share: float) -> Quantity:
     ('99.7', '99.9996', '100', '0')
     """
     if share in {0, 1} or not math.isfinite(share):
-        return Quantity(count(100 * share), "%")
+        return percentage(count(100 * share), share)
     for decimals in (1, 2, 3, 4):
         text = f"{100 * share:.{decimals}f}"
         if 0 < float(text) < 100:  # noqa: PLR2004
-            return Quantity(text, "%")
-    return Quantity("> 99.9999" if share > 0.5 else "< 0.0001", "%")  # noqa: PLR2004
+            return percentage(text, share)
+    return percentage("> 99.9999" if share > 0.5 else "< 0.0001", share)  # noqa: PLR2004
+
+
+def percentage(written: str, share: float) -> Quantity:
+    """A share of one, written in percent with digits of one's own choice."""
+    return Quantity(written, "%", float(share), "share of 1")
 
 
 def vega(ladder: Ladder, expression: str, digits: int = 3, *, trim: bool = False) -> str:
