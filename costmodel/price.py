@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from costmodel.model import Model
 from costmodel.operations import COUNTS, Count, Operation, Plan, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
 from costmodel.rates import Rates, calibrated, format_key
-from costmodel.step import Step
+from costmodel.step import Phase, Step
 
 Array = NDArray[np.float64]
 
@@ -264,6 +264,32 @@ def first_sign_change(
     return high
 
 
+class CacheSums(Protocol):
+    """What attention asks of a step: sums over its sequences, by phase; numbers, or arrays with an entry a point."""
+
+    def sequences_of(self, phase: Phase | None, /) -> Any:
+        """Sequences of a phase."""
+
+    def tokens_of(self, phase: Phase | None, /) -> Any:
+        """New tokens of a phase."""
+
+    def reads(self, window: int | None, chunk: int | None, phase: Phase | None, /) -> Any:
+        """Cached tokens read under a mask."""
+
+    def pairs(self, window: int | None, chunk: int | None, phase: Phase | None, /) -> Any:
+        """Query-key pairs under a mask."""
+
+
+def attention_seconds(op: Operation, formats: Formats, rates: Rates, step: CacheSums) -> Array:
+    """Seconds that fitted rates give an attention operation (one of ``ATTENTION_KINDS``), an entry a point.
+
+    ``step`` may be a ``Step``, or anything that knows its sums: a simulation prices hundreds of thousands of steps,
+    and has these sums at hand. The formulas are those of ``Rates.attention_decode``, ``attention_prefill`` and ``mla``,
+    asked for the mean sequence of the step; 0 where no sequence is in the operation's phase.
+    """
+    return _ATTENTION[op.kind](op, formats, rates, step)
+
+
 # ---- inside ---------------------------------------------------------------------------------------------------
 
 
@@ -338,32 +364,32 @@ def _experts_seconds(c: _Context) -> Array:
     return c.op.count * one
 
 
-def _attention_seconds(c: _Context) -> Array:
-    mixer, q_heads, kv_heads = c.op.shape
-    sequences = np.ravel(c.step.sequences_of(c.op.phase)).astype(float)
+def _attention_seconds(op: Operation, formats: Formats, rates: Rates, step: CacheSums) -> Array:
+    mixer, q_heads, kv_heads = op.shape
+    sequences = np.ravel(step.sequences_of(op.phase)).astype(float)
     batch = np.maximum(sequences, 1)
-    cached = np.ravel(c.step.reads(mixer.window, mixer.chunk, c.op.phase)) / batch
-    new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
+    cached = np.ravel(step.reads(mixer.window, mixer.chunk, op.phase)) / batch
+    new = np.ravel(step.tokens_of(op.phase)) / batch
     dims = (q_heads, kv_heads, mixer.head_dim)
-    if c.op.phase == "decode":
-        one = c.rates.attention_decode(batch, cached + new, *dims, c.formats.kv, queries=new)
+    if op.phase == "decode":
+        one = rates.attention_decode(batch, cached + new, *dims, formats.kv, queries=new)
     else:
-        pairs = np.ravel(c.step.pairs(mixer.window, mixer.chunk, c.op.phase)) / batch
-        one = c.rates.attention_prefill(batch, np.maximum(new, 1), *dims, c.op.dtype, cached=cached, pairs=pairs)
-    return np.where(sequences > 0, c.op.count * one, 0.0)
+        pairs = np.ravel(step.pairs(mixer.window, mixer.chunk, op.phase)) / batch
+        one = rates.attention_prefill(batch, np.maximum(new, 1), *dims, op.dtype, cached=cached, pairs=pairs)
+    return np.where(sequences > 0, op.count * one, 0.0)
 
 
-def _latent_seconds(c: _Context) -> Array:
-    mixer, heads = c.op.shape
-    sequences = np.ravel(c.step.sequences_of(c.op.phase)).astype(float)
+def _latent_seconds(op: Operation, formats: Formats, rates: Rates, step: CacheSums) -> Array:
+    mixer, heads = op.shape
+    sequences = np.ravel(step.sequences_of(op.phase)).astype(float)
     batch = np.maximum(sequences, 1)
-    new = np.ravel(c.step.tokens_of(c.op.phase)) / batch
-    cached = np.ravel(c.step.reads(None, None, c.op.phase)) / batch
-    tokens, over = (new + cached, 0) if c.op.phase == "decode" else (np.maximum(new, 1), cached)
-    one: Array = c.rates.mla(
-        c.op.phase or "decode", batch, np.maximum(tokens, 1), heads, c.formats.kv, latent=mixer, cached=over
+    new = np.ravel(step.tokens_of(op.phase)) / batch
+    cached = np.ravel(step.reads(None, None, op.phase)) / batch
+    tokens, over = (new + cached, 0) if op.phase == "decode" else (np.maximum(new, 1), cached)
+    one: Array = rates.mla(
+        op.phase or "decode", batch, np.maximum(tokens, 1), heads, formats.kv, latent=mixer, cached=over
     )
-    return np.where(sequences > 0, c.op.count * one, 0.0)
+    return np.where(sequences > 0, op.count * one, 0.0)
 
 
 def _elementwise_seconds(c: _Context) -> Array:
@@ -383,11 +409,18 @@ def _all_reduce_seconds(c: _Context) -> Array:
     return c.op.count * one
 
 
+_ATTENTION: Mapping[str, Callable[[Operation, Formats, Rates, CacheSums], Array]] = {
+    "attention": _attention_seconds,
+    "latent": _latent_seconds,
+}
+ATTENTION_KINDS = frozenset(_ATTENTION)
+"""Kinds of operations whose time depends on the caches of a step."""
+
 _TIMES: Mapping[str, Callable[[_Context], Array]] = {
     "matmul": _matmul_seconds,
     "experts": _experts_seconds,
-    "attention": _attention_seconds,
-    "latent": _latent_seconds,
+    "attention": lambda c: attention_seconds(c.op, c.formats, c.rates, c.step),
+    "latent": lambda c: attention_seconds(c.op, c.formats, c.rates, c.step),
     "elementwise": _elementwise_seconds,
     "recurrent": _recurrent_seconds,
     "all_reduce": _all_reduce_seconds,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,13 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import LOGITS, Operation, plan
 from costmodel.precision import Precision, settle
-from costmodel.price import _TIMES, _Context, price
+from costmodel.price import ATTENTION_KINDS, attention_seconds, price
 from costmodel.rates import Rates, calibrated
 from costmodel.serving.floor import FloorSteps, floor_steps, sides
 from costmodel.serving.policies.base import Piece
 from costmodel.serving.pricing import Pricer, StepPrice, Stretch, View
 from costmodel.step import Phase, Step, cached_reads, visible_pairs
 
-_WITH_CACHES = ("attention", "latent")  # kinds of operations that depend on more than the tokens of a step
 _LONGEST_STRETCH = 4096  # steps priced in one call
 _STEPS_AHEAD, _MOST_AHEAD = 64, 100_000  # decode steps worked out ahead of need, and how many are kept
 
@@ -75,7 +74,7 @@ class EstimatedSteps(FloorSteps):
             _Table(ask.sequences),
         )
         self._of_host = _Table(lambda sequences: np.asarray(rates.host(host, sequences)) + np.zeros(len(sequences)))
-        self._operations = [op for op in the_plan.operations if op.kind in _WITH_CACHES]
+        self._operations = [op for op in the_plan.operations if op.kind in ATTENTION_KINDS]
         self._formats, self._rates = formats, rates
         self._ahead: dict[tuple[int, tuple[float, ...]], float] = {}
 
@@ -140,21 +139,17 @@ class EstimatedSteps(FloorSteps):
         total = np.zeros(1)
         for op in self._operations:
             if op.phase == phase:
-                asked = _Context(op, self._formats, self._rates, cast("Step", sums), {}, _NONE, _NONE)
-                total = total + _TIMES[op.kind](asked)
+                total = total + attention_seconds(op, self._formats, self._rates, sums)
         return total
-
-
-_NONE = np.zeros(1)
 
 
 class _Sums:
     """The sums of a step (or, as arrays, of many) that the cost model asks a ``Step`` for."""
 
     def __init__(self) -> None:
-        self.sequences: dict[Phase, Any] = {"prefill": 0, "decode": 0}
-        self.tokens: dict[Phase, Any] = {"prefill": 0, "decode": 0}
-        self._reads: dict[tuple[Phase, View], Any] = {}
+        self.sequences: dict[Phase | None, Any] = {"prefill": 0, "decode": 0}
+        self.tokens: dict[Phase | None, Any] = {"prefill": 0, "decode": 0}
+        self._reads: dict[tuple[Phase | None, View], Any] = {}
         self._pairs: dict[View, float] = {}
 
     def add_decodes(self, sequences: int, reads: dict[View, Any]) -> None:
@@ -177,25 +172,25 @@ class _Sums:
             self._reads["prefill", view] = self._reads.get(("prefill", view), 0) + reads[view]
             self._pairs[view] = self._pairs.get(view, 0.0) + more
 
-    def read(self, phase: Phase, view: View) -> Any:
+    def read(self, phase: Phase | None, view: View) -> Any:
         """Cached tokens read under a view."""
         return self._reads.get((phase, view), 0)
 
-    # What ``costmodel.price`` asks of a step:
+    # What ``costmodel.price.attention_seconds`` asks of a step:
 
-    def sequences_of(self, phase: Phase) -> Any:
+    def sequences_of(self, phase: Phase | None) -> Any:
         """Sequences of a phase."""
         return self.sequences[phase]
 
-    def tokens_of(self, phase: Phase) -> Any:
+    def tokens_of(self, phase: Phase | None) -> Any:
         """New tokens of a phase."""
         return self.tokens[phase]
 
-    def reads(self, window: int | None, chunk: int | None, phase: Phase) -> Any:
+    def reads(self, window: int | None, chunk: int | None, phase: Phase | None) -> Any:
         """Cached tokens read."""
         return self.read(phase, (window, chunk))
 
-    def pairs(self, window: int | None, chunk: int | None, phase: Phase) -> Any:  # noqa: ARG002  # only prompts are asked for
+    def pairs(self, window: int | None, chunk: int | None, phase: Phase | None) -> Any:  # noqa: ARG002  # only prompts are asked for
         """Query-key pairs."""
         return self._pairs.get((window, chunk), 0)
 
@@ -228,7 +223,7 @@ class _Questions:
 
     def tokens(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Everything but the LM head, for one sequence of so many tokens."""
-        chosen = [i for i, op in enumerate(self.operations) if op.kind not in _WITH_CACHES and not _is_head(op)]
+        chosen = [i for i, op in enumerate(self.operations) if op.kind not in ATTENTION_KINDS and not _is_head(op)]
         return _added(self._seconds(Step.prefill(counts)), chosen)
 
     def logits(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
