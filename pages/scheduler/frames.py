@@ -150,5 +150,5 @@ def datasets(run: serving.Run, window: Window, crossing: float | None) -> dict[s
 def budget_of(run: serving.Run) -> int | None:
     """Tokens that a step of the run's policy may have."""
     policy = run.facts.policy
-    found = getattr(policy, "max_num_batched_tokens", getattr(policy, "chunk_size", None))
-    return None if found is None else int(found)
+    knobs = ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size")
+    return next((int(getattr(policy, knob)) for knob in knobs if hasattr(policy, knob)), None)

@@ -19,6 +19,7 @@ POLICIES: Mapping[str, str] = {
     "vllm_v1": "Token budget (vLLM V1)",
     "vllm_v0": "Prefill first (vLLM V0)",
     "sarathi": "Chunked prefill (Sarathi)",
+    "sglang": "Prompts first, in chunks (SGLang)",
     "orca": "By iteration (Orca)",
     "static": "Static batches",
 }
@@ -26,11 +27,16 @@ SHORT: Mapping[str, str] = {
     "vllm_v1": "token budget",
     "vllm_v0": "prefill first",
     "sarathi": "chunked prefill",
+    "sglang": "prompts in chunks",
     "orca": "by iteration",
     "static": "static batches",
 }
-BUDGETED = ("vllm_v1", "sarathi")
-"""Policies to which the tokens of a step are a knob."""
+BUDGETED: Mapping[str, str] = {
+    "vllm_v1": "max_num_batched_tokens",
+    "sarathi": "chunk_size",
+    "sglang": "chunked_prefill_size",
+}
+"""Policies to which the tokens of a step are a knob, and its name (SGLang's bounds the prompts of a step alone)."""
 WATERMARKED = ("vllm_v1", "vllm_v0", "sarathi")
 
 _LONG_RUN = 400  # requests from which the plain loop would take longer than a moment
@@ -99,10 +105,15 @@ def _sarathi(k: Knobs, _: int) -> dict[str, Any]:
     return {"chunk_size": max(k.token_budget, k.max_seqs), "watermark": k.watermark or 0.01}
 
 
+def _sglang(k: Knobs, _: int) -> dict[str, Any]:
+    return {"chunked_prefill_size": k.token_budget, "prefix_caching": k.prefix}
+
+
 _TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
     "vllm_v1": _vllm_v1,
     "vllm_v0": _vllm_v0,
     "sarathi": _sarathi,
+    "sglang": _sglang,
     "orca": lambda *_: {},
     "static": lambda k, _: {"padded": k.padded},
 }

@@ -88,12 +88,11 @@ def _rows(
         rates = [float(f"{top * share:.3g}") for share in _OF_SATURATION]
         rows = serving.sweep_rate(lambda rate: plan.workload.table(rate=rate, count=count), policy, rates, **options)
         return rows, len(rates)
-    knob = "chunk_size" if plan.knobs.policy == "sarathi" else "max_num_batched_tokens"
+    knob = "watermark"
     values: Sequence[float] = _WATERMARKS
     if sweep is BUDGET:
+        knob = BUDGETED[plan.knobs.policy]
         values = [value for value in _BUDGETS if plan.knobs.policy != "sarathi" or value >= plan.knobs.max_seqs]
-    else:
-        knob = "watermark"
     renamed = (
         {sweep.knob: row.pop(knob), **row} for row in serving.sweep_knob(requests, policy, knob, values, **options)
     )

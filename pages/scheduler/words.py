@@ -14,7 +14,7 @@ from pages.parts import format
 from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import Quantity
 from pages.scheduler import frames
-from pages.scheduler.runs import SHORT, Plan
+from pages.scheduler.runs import BUDGETED, SHORT, Plan
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Side:
     @property
     def name(self) -> str:
         """The policy in two words, with its budget where it has one."""
-        budget = frames.budget_of(self.run) if self.plan.knobs.policy != "vllm_v0" else None
+        budget = frames.budget_of(self.run) if self.plan.knobs.policy in BUDGETED else None
         return f"{SHORT[self.plan.knobs.policy]}{f' of {budget:,}' if budget else ''}"
 
     @property

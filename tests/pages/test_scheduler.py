@@ -107,6 +107,24 @@ def test_a_step_past_the_end_is_the_last_one():
     assert f"step {steps - 1:,} carries" in text_of(page)
 
 
+def test_sglang_reads_prompts_in_chunks_and_decodes_nobody_meanwhile():
+    page = open_page("scheduler", policy="sglang", against="vllm_v1", requests="10")
+    assert not page.exception
+    assert "Prompts in chunks of 512" in text_of(page)
+    assert "Scheduling copies SGLang" in text_of(page)
+    a = side("sglang", token_budget=256)
+    assert frames.budget_of(a.run) == a.run.steps["prefill_tokens"].max() == 256
+    assert not frames.stalls(a.run).empty
+    assert sweep_view.BUDGET in sweep_view.offered(a.plan)
+    table, _ = sweep_view.run(sweep_view.BUDGET, a.plan, a.plan.workload.table())
+    assert table["budget"].tolist() == list(sweep_view._BUDGETS)
+    assert table["worst_itl_s"].nunique() > 3
+    found = side(
+        "sglang", requests=workload(count=10, prompt="fixed", prompt_tokens=300, shared_prefix=160), prefix=True
+    )
+    assert found.summary["cached_tokens"] == 9 * 160
+
+
 # ---- frames ----------------------------------------------------------------------------------------------------
 
 
