@@ -21,7 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import costmodel as cm
 from costmodel import accuracy
 from costmodel.dtypes import DTYPES, KV_DTYPES
-from pages.parts import codec
+from pages.parts import codec, prices
 
 CUSTOM = "custom"
 MOST_SEQUENCES = 1024  # that decode together
@@ -36,6 +36,11 @@ class Control(Protocol):
     @property
     def default(self) -> Any: ...
     @property
+LEAGUE_ORDERS = ("decode", "prefill", "cost", "most", "memory", "ridge", "name")
+"""By what the league of accelerators can be sorted."""
+MAP_AXES = ("batch", "context", "prompt", "bandwidth_x", "compute_x", "gpus")
+MAP_VALUES = ("seconds", "token", "cost", "bound", "intensity")
+"""Axes of the map, and what its colour can show."""
     def bound(self) -> bool:
         """A slider of Streamlit's that keeps the URL itself."""
 
@@ -198,6 +203,14 @@ CONTROLS: dict[str, Control] = {
         Number("utilization", 0.9, 0.5, 1.0, step=0.01),
         Number("reserve_gib", 0.0, 0.0, 32.0, step=0.25),
         Packed("own_memory", codec.unpack_memory),
+        Packed("league_prices", prices.unpack_prices),
+        Choice("league_row", AUTO, lambda: (AUTO, *cm.hardware())),
+        Choice("league_sort", "decode", lambda: LEAGUE_ORDERS),
+        Choice("league_vendor", "all", lambda: ("all", *sorted({cm.hardware(id_).vendor for id_ in cm.hardware()}))),
+        Number("league_memory", 0, 0, 512, grid=(0, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512)),
+        Choice("map_x", "batch", lambda: MAP_AXES),
+        Choice("map_y", "context", lambda: MAP_AXES),
+        Choice("map_value", "seconds", lambda: MAP_VALUES),
         Number("tokens", 6, 2, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])[1:]),
         Number("rows", 1, 1, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])),
         Number("layer", 0, 0, 99, bound=False),
