@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.parts import format, theme
+from pages.parts import format, offers, theme
 
 Spec = dict[str, Any]
 PHONE = "width<480"
@@ -22,8 +22,12 @@ NORMAL = 14.0
 _GLYPH = 0.53  # mean width of a letter, in its size: a little more than Streamlit's own font needs
 
 
-def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str) -> None:
-    """Draw a cached spec with the data of this run; ``alt`` says the chart's message with its figures."""
+def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str, title: str = "") -> None:
+    """Draw a cached spec with the data of this run; ``alt`` says the chart's message with its figures.
+
+    ``title`` names the picture where it is offered as a file; else it is the spec's own description.
+    """
+    offers.picture(key, title or spec.get("description", ""))
     with st.container(key=key):
         st.vega_lite_chart({**spec, "datasets": dict(datasets)}, key=f"{key}_chart", alt=alt, width="stretch")
 

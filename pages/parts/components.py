@@ -13,8 +13,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import state
-from pages.parts.format import Quantity
+from pages.parts import offers, spreadsheet, state
+from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
 
 
@@ -59,6 +59,19 @@ def plain(text: Text) -> str:
     return "" if isinstance(text, Html) else "".join(plain(part) for part in text)
 
 
+def numbers(text: Text) -> list[Quantity | Number]:
+    """The numbers that a text is made of, if it is made of nothing else."""
+    if isinstance(text, Ink):
+        text = text.text  # type: ignore[assignment]  # it is written out as a text would be
+    if isinstance(text, (Quantity, Number)):
+        return [text] if text.raw is not None else []
+    if isinstance(text, (str, Html)) or not isinstance(text, Sequence):
+        return []
+    parts = [part for part in text if plain(part).strip()]
+    found = [numbers(part) for part in parts]
+    return [number for one in found for number in one] if all(found) else []
+
+
 def caption(text: Text) -> None:
     """A muted word above a group of controls."""
     st.html(f'<div class="sc sc-caption muted">{markup(text)}</div>')
@@ -76,6 +89,7 @@ def complaint(text: Text) -> None:
 
 def section(title: str, text: Text = "") -> None:
     """A heading, and the sentence that says what follows."""
+    offers.current().section = title
     below = f'<p class="sc sc-note">{markup(text)}</p>' if text else ""
     st.html(f'<h2 class="sc sc-section">{markup(title)}</h2>{below}')
 
@@ -159,14 +173,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings, with the totals set apart."""
+    """Rows under headings, with the totals set apart. ``title`` names it as a file; else its section does."""
 
     columns: Sequence[Column]
     rows: Sequence[Any]
     totals: Sequence[Any] = field(default_factory=tuple)
+    title: str = ""
+
+    def csv(self) -> str:
+        """The table as a file: numbers as they were before they were rounded, in units without a prefix."""
+        rows = [*self.rows, *self.totals]
+        groups = [_as_column(column, [column.cell(row) for row in rows]) for column in self.columns]
+        columns = [column for group in groups for column in group]
+        return spreadsheet.written([name for name, _ in columns], zip(*(cells for _, cells in columns), strict=True))
 
     def draw(self) -> None:
         """Put the table into the page; it scrolls by itself where the page is too narrow."""
+        offers.file(self.title, "csv", self.csv)
         head = "".join(f"<th{_classes(c)}>{markup(c.name)}</th>" for c in self.columns)
         body, total = (
             "".join(
@@ -179,6 +202,23 @@ class Table:
             f'<div class="sc sc-scroll"><table class="sc-table"><thead><tr>{head}</tr></thead>'
             f'<tbody>{body}</tbody><tbody class="total">{total}</tbody></table></div>'
         )
+
+
+def _as_column(column: Column, cells: Sequence[Text]) -> list[tuple[str, list[Any]]]:
+    """A column of a file: its unit is in its heading, or in a column beside it where the rows have several.
+
+    Pictures alone make no column.
+    """
+    found = [numbers(cell) for cell in cells]
+    values = [one[0].raw if len(one) == 1 else plain(cell) for one, cell in zip(found, cells, strict=True)]
+    if not any(value != "" for value in values):
+        return []
+    units = [one[0].base if len(one) == 1 else "" for one in found]
+    distinct = {unit for unit, one in zip(units, found, strict=True) if len(one) == 1}
+    if len(distinct) > 1:
+        return [(column.name, values), (f"{column.name}, unit", units)]
+    unit = distinct.pop() if distinct else ""
+    return [(f"{column.name} ({unit})" if unit else column.name, values)]
 
 
 def _classes(column: Column) -> str:
