@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import streamlit as st
@@ -24,8 +25,22 @@ from costmodel.dtypes import DTYPES, KV_DTYPES
 from pages.parts import codec, prices
 
 CUSTOM = "custom"
+SCENARIO = (
+    *("model", "model_config", "hardware", "accelerator", "weights", "kv", "compute", "tensor_parallel"),
+    *("bandwidth_x", "compute_x", "memory_x", "rates"),
+)
+"""Keys of the controls that make a scenario."""
+PINNED = (*SCENARIO, "batch", "prompt", "context", "count")
+"""Keys of what a pinned text holds: a scenario and a workload."""
+OTHERS = ("hardware", "bandwidth", "compute", "weights", "kv", "gpus", "model", "batch", "pinned")
+"""What the scenario of the sidebar is compared with."""
 MOST_SEQUENCES = 1024  # that decode together
 AUTO = "auto"  # as the model stores it, as the chip computes it
+LEAGUE_ORDERS = ("decode", "prefill", "cost", "most", "memory", "ridge", "name")
+"""By what the league of accelerators can be sorted."""
+MAP_AXES = ("batch", "context", "prompt", "bandwidth_x", "compute_x", "gpus")
+MAP_VALUES = ("seconds", "token", "cost", "bound", "intensity")
+"""Axes of the map, and what its colour can show."""
 
 
 class Control(Protocol):
@@ -36,11 +51,6 @@ class Control(Protocol):
     @property
     def default(self) -> Any: ...
     @property
-LEAGUE_ORDERS = ("decode", "prefill", "cost", "most", "memory", "ridge", "name")
-"""By what the league of accelerators can be sorted."""
-MAP_AXES = ("batch", "context", "prompt", "bandwidth_x", "compute_x", "gpus")
-MAP_VALUES = ("seconds", "token", "cost", "bound", "intensity")
-"""Axes of the map, and what its colour can show."""
     def bound(self) -> bool:
         """A slider of Streamlit's that keeps the URL itself."""
 
@@ -133,11 +143,12 @@ class Numbers:
 class Packed:
     """A value of many parts, carried as one text; ``check`` raises ``ConfigError`` for what it cannot be.
 
-    A text that is too long for a link stays in the session alone.
+    A text that is too long for a link stays in the session, and in a scenario's file: ``check_file`` is for that one.
     """
 
     key: str
     check: Callable[[str], object]
+    check_file: Callable[[str], object] | None = None
     default: str = ""
     bound: bool = False
 
@@ -169,7 +180,7 @@ CONTROLS: dict[str, Control] = {
     for control in (
         Choice("model", "qwen3-0.6b", lambda: (*cm.model(), CUSTOM)),
         Choice("hardware", "h100-sxm", lambda: (*cm.hardware(), CUSTOM)),
-        Packed("model_config", codec.link_model),
+        Packed("model_config", codec.link_model, codec.own_model),
         Packed("accelerator", codec.unpack_hardware),
         Choice("weights", AUTO, lambda: (AUTO, *DTYPES)),
         Choice("kv", AUTO, lambda: (AUTO, *KV_DTYPES)),
@@ -192,6 +203,14 @@ CONTROLS: dict[str, Control] = {
             "context", 2048, 1, 1048576, grid=geometric(high=1048576, extra=[100, 500, 1000, 2000, 5000, 10000, 100000])
         ),
         Number("hourly", 2.0, 0.1, 20.0, step=0.1),
+        Packed("league_prices", prices.unpack_prices),
+        Choice("league_row", AUTO, lambda: (AUTO, *cm.hardware())),
+        Choice("league_sort", "decode", lambda: LEAGUE_ORDERS),
+        Choice("league_vendor", "all", lambda: ("all", *sorted({cm.hardware(id_).vendor for id_ in cm.hardware()}))),
+        Number("league_memory", 0, 0, 512, grid=(0, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512)),
+        Choice("map_x", "batch", lambda: MAP_AXES),
+        Choice("map_y", "context", lambda: MAP_AXES),
+        Choice("map_value", "seconds", lambda: MAP_VALUES),
         Number(
             "prefill_chunk", 128, 1, 16384, grid=geometric(high=16384, extra=[100, 200, 300, 500, 1000, 2000, 5000])
         ),
@@ -203,14 +222,6 @@ CONTROLS: dict[str, Control] = {
         Number("utilization", 0.9, 0.5, 1.0, step=0.01),
         Number("reserve_gib", 0.0, 0.0, 32.0, step=0.25),
         Packed("own_memory", codec.unpack_memory),
-        Packed("league_prices", prices.unpack_prices),
-        Choice("league_row", AUTO, lambda: (AUTO, *cm.hardware())),
-        Choice("league_sort", "decode", lambda: LEAGUE_ORDERS),
-        Choice("league_vendor", "all", lambda: ("all", *sorted({cm.hardware(id_).vendor for id_ in cm.hardware()}))),
-        Number("league_memory", 0, 0, 512, grid=(0, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512)),
-        Choice("map_x", "batch", lambda: MAP_AXES),
-        Choice("map_y", "context", lambda: MAP_AXES),
-        Choice("map_value", "seconds", lambda: MAP_VALUES),
         Number("tokens", 6, 2, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])[1:]),
         Number("rows", 1, 1, 4096, grid=geometric(high=4096, extra=[100, 500, 1000, 2000])),
         Number("layer", 0, 0, 99, bound=False),
@@ -251,6 +262,12 @@ CONTROLS: dict[str, Control] = {
         Number("seed", 0, 0, 999),
         Number("sched_step", 47, 0, 999999, bound=False),
         Numbers("zoom", (0, 1000), 0, 1000, most=2),
+        Choice("compare_view", "pair", lambda: ("pair",)),
+        Packed("pinned", lambda text: unpack(text)),  # noqa: PLW0108  # defined below
+        Choice("other", "hardware", lambda: OTHERS),
+        Choice("other_hardware", "h200-sxm", cm.hardware),
+        Choice("other_model", "llama-3.1-8b", cm.model),
+        Number("hourly_b", 0.0, 0.0, 20.0, step=0.1),
         Choice("error_rows", "operation", lambda: ("operation", "gpu", "dtype")),
         Choice("error_gpu", "all", lambda: ("all", *accuracy.gpus(), accuracy.UNSEEN)),
         Choice("error_operation", "all", lambda: ("all", *accuracy.operations())),
@@ -273,9 +290,81 @@ def put(**values: Any) -> None:
         st.session_state[key] = new
 
 
+def pack() -> str:
+    """The scenario and the workload of this run as one text, as far as they differ from their defaults."""
+    own = {"model_config": value("model") == CUSTOM, "accelerator": value("hardware") == CUSTOM}
+    return pack_values({key: value(key) for key in PINNED if own.get(key, True)})
+
+
+def pack_values(values: Mapping[str, Any]) -> str:
+    """Values of controls as one text, as far as they differ from their defaults."""
+    changed = {key: new for key, new in values.items() if new != CONTROLS[key].default}
+    return codec.pack(
+        {key: new if isinstance(CONTROLS[key], Packed) else CONTROLS[key].write(new) for key, new in changed.items()}
+    )
+
+
+def unpack(text: str) -> dict[str, Any]:
+    """Undo ``pack`` for a text that a link carried: values by key, each checked as if the link had named it.
+
+    Raises
+    ------
+    ConfigError: when it is no such text, or a value in it is none that its control can have.
+    """
+    return _unpacked(codec.unpack(text), codec.link_model)
+
+
+@lru_cache(maxsize=16)
+def unpack_own(text: str) -> dict[str, Any]:
+    """Undo ``pack`` for a text of this session, whose own model may be longer than a link."""
+    return _unpacked(codec.unpack_own(text), codec.own_model)
+
+
+def _unpacked(texts: Any, model: Callable[[str], object]) -> dict[str, Any]:
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise cm.ConfigError("pinned", texts, "names of controls and their values")
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        if key not in PINNED:
+            raise cm.ConfigError("pinned", key, f"one of {', '.join(PINNED)}")
+        if key == "model_config":
+            model(text)
+        values[key] = text if key == "model_config" else CONTROLS[key].parse(text)
+    return values
+
+
 def options(control: Number) -> tuple[int, ...]:
     """The stops of a slider over a grid, with those that links and code of this session asked for beside it."""
     return tuple(sorted({*control.grid, *st.session_state.get(_OFFERED, {}).get(control.key, ())}))
+
+
+def whole_text(control: Control, value: Any) -> str:
+    """The text of a value for a file, where it may be longer than in a link."""
+    return value if isinstance(control, Packed) else control.write(value) or ""
+
+
+def parse_whole(control: Control, text: str) -> Any:
+    """Undo ``whole_text``; raises ``ConfigError`` for what the control cannot be."""
+    if isinstance(control, Packed) and control.check_file is not None:
+        control.check_file(text)
+        return text
+    return control.parse(text)
+
+
+def snapshot() -> dict[str, Any]:
+    """Every control with its value."""
+    return {key: value(key) for key in CONTROLS}
+
+
+def replace(values: Mapping[str, Any]) -> None:
+    """Set every control: to its value here, else to its default; in a callback."""
+    st.session_state[_NOTICES] = {}
+    put(**{key: values.get(key, control.default) for key, control in CONTROLS.items()})
+
+
+def left_out_of_links() -> list[str]:
+    """Keys of the controls whose values are too long for a link."""
+    return [key for key, control in CONTROLS.items() if control.write(value(key)) is None]
 
 
 @dataclass
@@ -334,6 +423,12 @@ def publish() -> None:
             changed[key] = text
     if changed:
         st.query_params.update(changed)
+
+
+def address() -> dict[str, str]:
+    """What differs from its default, as the parameters of a link to another page."""
+    written = {key: control.write(value(key)) for key, control in CONTROLS.items() if value(key) != control.default}
+    return {key: text for key, text in written.items() if text is not None}
 
 
 def notice(key: str, sentence: str) -> None:
