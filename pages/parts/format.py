@@ -151,18 +151,24 @@ def times(value: float) -> Number:
 
 
 def percent(share: float) -> Quantity:
-    """A share of one, with as many decimals as it takes not to claim 0 or 100.
+    """A share of one (or a ratio, which may be above it), with as many decimals as it takes not to claim 0 or 100.
 
-    >>> percent(0.99662).value, percent(0.999996).value, percent(1.0).value, percent(0.0).value
-    ('99.7', '99.9996', '100', '0')
+    >>> percent(0.99662).value, percent(0.999996).value, percent(1.0).value, percent(0.0).value, percent(1.5).value
+    ('99.7', '99.9996', '100', '0', '150.0')
     """
     if share in {0, 1} or not math.isfinite(share):
         return percentage(count(100 * share), share)
     for decimals in (1, 2, 3, 4):
-        text = f"{100 * share:.{decimals}f}"
-        if 0 < float(text) < 100:  # noqa: PLR2004
-            return percentage(text, share)
-    return percentage("> 99.9999" if share > 0.5 else "< 0.0001", share)  # noqa: PLR2004
+        if round(100 * share, decimals) not in {0, 100}:
+            return percentage(f"{100 * share:,.{decimals}f}".replace("-", "−"), share)
+    return percentage(_hardly(share), share)
+
+
+def _hardly(share: float) -> str:
+    """What is so close to nothing or all that four decimals do not tell it from these."""
+    if share > 0.5:  # noqa: PLR2004
+        return "< 100.0001" if share > 1 else "> 99.9999"
+    return "< 0.0001" if share > 0 else "> −0.0001"
 
 
 def percentage(written: str, share: float) -> Quantity:

@@ -62,6 +62,21 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share: float) -> None:
     assert (shown == "0") == (share == 0)
 
 
+@given(st.one_of(st.floats(-10, 10), st.floats(-1e-6, 1e-6), st.floats(1 - 1e-6, 1 + 1e-6)))
+def test_a_ratio_is_on_the_side_of_nothing_and_of_all_where_it_is(ratio: float) -> None:
+    shown = format.percent(ratio).value
+    side, text = ("", shown) if shown[0] not in "<>" else (shown[0], shown[2:])
+    assert number(text) == pytest.approx(100 * ratio, abs=0.0501)
+    if not side:
+        assert (number(text) > 100, number(text) < 0, number(text) in {0, 100}) == (
+            ratio > 1,
+            ratio < 0,
+            ratio in {0, 1},
+        )
+    else:
+        assert (ratio > 1, ratio < 0) == (text == "100.0001", text == "−0.0001")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,6 +94,10 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share: float) -> None:
         (format.tokens(295.34), "295 tokens"),
         (format.tokens(1), "1 token"),
         (format.percent(0.99661), "99.7 %"),
+        (format.percent(1.5), "150.0 %"),
+        (format.percent(12.345), "1,234.5 %"),
+        (format.percent(1.00004), "100.004 %"),
+        (format.percent(-0.25), "−25.0 %"),
     ],
 )
 def test_what_the_pages_write(text: format.Quantity, expected: str) -> None:
