@@ -13,6 +13,7 @@ shell.run(
         st.Page("pages/scheduler/page.py", title="Scheduler", url_path="scheduler"),
         st.Page("pages/memory/page.py", title="Memory", url_path="memory"),
         st.Page("pages/model/page.py", title="Model", url_path="model"),
+        st.Page("pages/compare/page.py", title="Compare", url_path="compare"),
         st.Page("pages/measure/page.py", title="Measure", url_path="measure"),
         st.Page("pages/accuracy/page.py", title="Accuracy", url_path="accuracy"),
     ]

@@ -61,6 +61,11 @@ def unpack(text: str, *, longest: int = LONGEST_TEXT, largest: int = LONGEST_JSO
         raise cm.ConfigError("packed value", text, expected) from None
 
 
+def unpack_own(text: str) -> Any:
+    """Undo ``pack`` for a text of this session, which may be longer than a link."""
+    return unpack(text, longest=_OWN_JSON, largest=_OWN_JSON)
+
+
 def pack_model(config: Mapping[str, Any], quantization: Mapping[str, Any] | None = None, name: str = "") -> str:
     """Pack a ``config.json``, the ``hf_quant_config.json`` that stood beside it, and what the model shall be called."""
     return pack([config, quantization, clean_name(name)])
@@ -84,7 +89,7 @@ def own_model(text: str) -> cm.Model:
     ------
     ConfigError: when it is not a packed model, or its config cannot be read.
     """
-    return _model(unpack(text, longest=_OWN_JSON, largest=_OWN_JSON))
+    return _model(unpack_own(text))
 
 
 def _model(value: Any) -> cm.Model:

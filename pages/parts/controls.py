@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,7 +10,7 @@ import streamlit as st
 import costmodel as cm
 import live
 from costmodel.dtypes import DTYPES, KV_DTYPES
-from pages.parts import codec, live_rates, state
+from pages.parts import codec, live_rates, resolve, state
 from pages.parts.components import caption, complaint, markup
 from pages.parts.scenario import Scenario, what_if
 
@@ -20,9 +18,8 @@ _SCENARIO = "_scenario"
 _SOURCES = {
     "datasheet": ("○ datasheet", "the floor: no step can be faster"),
     "calibrated": ("◐ calibrated", "an estimate, fitted to published measurements"),
-    "live": ("● live", "this machine, not measured yet"),
+    "live": ("● live", resolve.NOT_MEASURED),
 }
-_FALLBACK = "h100-sxm"
 
 
 def scenario() -> Scenario:
@@ -40,14 +37,19 @@ def sidebar() -> None:
         live_rates.greet(model)
         profile = live_rates.speaking(model)
         hw = _measured(profile) if profile else _hardware()
-        precision, tensor_parallel = _precision(model, hw)
+        _precision(model, hw)
         factors = _what_if(hw)
-        hw = what_if(hw, **factors)
-        source = _source(model, _catalogued() if profile else hw)
-    asked = replace(Scenario(model, hw, precision, tensor_parallel, rates=source, source=source), **factors)
-    if profile:
-        asked = replace(asked, rates=profile.rates, measured=live_rates.described(profile))
-    st.session_state[_SCENARIO] = _settled(asked)
+        asked = resolve.hardware_of(_values()) if profile else hw
+        _source(model, what_if(asked, **factors))
+        _pin()
+    scenario, said = resolve.scenario_of(_values(), profile)
+    for sentence in said:
+        state.say(sentence)
+    st.session_state[_SCENARIO] = scenario
+
+
+def _values() -> dict[str, Any]:
+    return {key: state.value(key) for key in state.SCENARIO}
 
 
 # ---- widgets for pages ---------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def _hardware() -> cm.Hardware:
         hw = cm.hardware(chosen)
         _confidence(hw)
         return hw
-    hw = own or cm.hardware("h100-sxm").replace(id=state.CUSTOM, name="My accelerator", base=None)
+    hw = resolve.own_accelerator(packed)
     _custom_form(hw)
     return hw
 
@@ -139,14 +141,6 @@ def _measured(profile: live.Profile) -> cm.Hardware:
     """Say which device was measured: while its rates speak, no other can be chosen."""
     st.selectbox("Hardware", [profile.hardware.name], disabled=True, help="Measured. Another source asks for another.")
     return profile.hardware
-
-
-def _catalogued() -> cm.Hardware:
-    """The hardware that was chosen, while a measured device takes its place."""
-    packed, chosen = state.value("accelerator"), state.value("hardware")
-    if chosen != state.CUSTOM:
-        return cm.hardware(chosen)
-    return codec.unpack_hardware(packed) if packed else cm.hardware(_FALLBACK)
 
 
 def _hardware_name(id_: str, own: cm.Hardware | None) -> str:
@@ -189,34 +183,20 @@ def _custom_form(hw: cm.Hardware) -> None:
     st.rerun()
 
 
-def _precision(model: cm.Model, hw: cm.Hardware) -> tuple[cm.Precision, int]:
+def _precision(model: cm.Model, hw: cm.Hardware) -> None:
     grid = st.grid(2, min_column_width=90)
-    stored = model.quantization.dtype if model.quantization else _wide(hw)
+    stored, cache, wide = resolve.stored_weights(model, hw), resolve.stored_cache(model, hw), resolve.wide(hw)
     with grid:
-        weights = choice("weights", "Weights", _default_first(DTYPES, stored), _shown(stored))
-        cache = model.kv_dtype or _wide(hw)
-        kv = choice("kv", "KV cache", _default_first(KV_DTYPES, cache), _shown(cache))
+        weights = choice("weights", "Weights", resolve.default_first(DTYPES, stored), _shown(stored))
+        choice("kv", "KV cache", resolve.default_first(KV_DTYPES, cache), _shown(cache))
         _only_computable(hw)
-        compute = choice(
-            "compute", "Compute", _default_first(hw.compute_dtypes, _wide(hw)), _shown(_wide(hw)), _no_unit(hw)
-        )
-        sizes = [str(n) for n in (1, 2, 4, 8, 16, 32, 64) if _divides(model, n)]
+        formats = resolve.default_first(hw.compute_dtypes, wide)
+        choice("compute", "Compute", formats, _shown(wide), _no_unit(hw))
+        sizes = resolve.group_sizes(model)
         _only_divisible(model, sizes)
-        gpus = choice("tensor_parallel", "GPUs", sizes, help="Tensor parallel: costs are those of one GPU.")
+        choice("tensor_parallel", "GPUs", sizes, help="Tensor parallel: costs are those of one GPU.")
     if weights != state.AUTO and DTYPES[weights].unit not in hw.peak:
-        st.caption(f"{weights} is storage only here: {hw.name} has no unit for it, so it is unpacked to {_wide(hw)}.")
-    asked = {"weights": weights, "kv": kv, "compute": compute}
-    return cm.Precision(**{k: None if v == state.AUTO else v for k, v in asked.items()}), int(gpus)
-
-
-def _wide(hw: cm.Hardware) -> str:
-    """The 16-bit format that the chip computes in; bf16 where it has neither (the price then says what is missing)."""
-    return "fp16" if "bf16" not in hw.peak and "fp16" in hw.peak else "bf16"
-
-
-def _default_first(names: Iterable[str], default: str) -> list[str]:
-    """What the model or the chip asks for, in the place of its name, then the others."""
-    return [state.AUTO, *(name for name in names if name != default)]
+        st.caption(f"{weights} is storage only here: {hw.name} has no unit for it, so it is unpacked to {wide}.")
 
 
 def _shown(default: str) -> Callable[[str], str]:
@@ -226,15 +206,13 @@ def _shown(default: str) -> Callable[[str], str]:
 def _only_computable(hw: cm.Hardware) -> None:
     asked = state.value("compute")
     if asked not in (state.AUTO, *hw.compute_dtypes):
-        state.notice("compute", f"{hw.name} has no unit that computes in {asked}, so {_wide(hw)} is used instead.")
+        state.notice("compute", resolve.no_unit(hw, asked))
 
 
 def _only_divisible(model: cm.Model, sizes: Sequence[str]) -> None:
     asked = state.value("tensor_parallel")
     if asked not in sizes:
-        state.notice(
-            "tensor_parallel", f"The heads of {model.name} do not divide over {asked} GPUs, so one is used instead."
-        )
+        state.notice("tensor_parallel", f"{resolve.undivided(model, asked)}, so one is used instead.")
 
 
 def _no_unit(hw: cm.Hardware) -> str:
@@ -242,15 +220,6 @@ def _no_unit(hw: cm.Hardware) -> str:
     if not absent:
         return "Every format has a unit on this chip."
     return f"{hw.name} has no unit for {', '.join(absent)}: these are offered for storage (weights, KV cache) only."
-
-
-@lru_cache(maxsize=512)
-def _divides(model: cm.Model, n: int) -> bool:
-    try:
-        cm.price(model, cm.hardware(_FALLBACK), cm.Step.decode(batch=1, context=1), tensor_parallel=n)
-    except cm.ConfigError:
-        return False
-    return True
 
 
 def _what_if(hw: cm.Hardware) -> dict[str, Any]:
@@ -266,21 +235,21 @@ def _what_if(hw: cm.Hardware) -> dict[str, Any]:
     return factors
 
 
-def _source(model: cm.Model, hw: cm.Hardware) -> str:
+def _source(model: cm.Model, hw: cm.Hardware) -> None:
     """Ask who answers; ``hw`` is the catalogue's device, or the user's own, never a measured one."""
     caption("Who answers")
     profile = live_rates.profile()
-    missing = live_rates.obstacle(profile, model) if profile else _SOURCES["live"][1]
+    missing = resolve.unmeasured(profile, model)
     captions = {"datasheet": _SOURCES["datasheet"][1]}
-    if _calibrated(model, hw):
+    if resolve.calibrated(model, hw):
         captions["calibrated"] = _SOURCES["calibrated"][1]
     if profile and not missing:
         captions["live"] = live_rates.described(profile)
     asked = state.value("rates")
     if asked not in captions:
-        state.notice("rates", _unanswered(asked, hw, missing))
+        state.notice("rates", resolve.unanswered(asked, hw, missing))
     st.session_state.setdefault("rates", "datasheet")
-    chosen: str = st.radio(
+    st.radio(
         "Who answers",
         list(captions),
         key="rates",
@@ -294,43 +263,15 @@ def _source(model: cm.Model, hw: cm.Hardware) -> str:
     elif missing:
         note = markup(missing if profile is None else f"not for this model: {missing}")
         st.html(f'<p class="sc-later muted">{_SOURCES["live"][0]}<br><small>{note}</small></p>')
-    return chosen
 
 
-def _unanswered(asked: str, hw: cm.Hardware, missing: str) -> str:
-    """Why a source that was asked for does not answer."""
-    if asked == "live":
-        return f"There are no live rates ({missing}), so the datasheet answers."
-    return f"There are no {asked} rates for {hw.name}, so the datasheet answers."
-
-
-@lru_cache(maxsize=512)
-def _calibrated(model: cm.Model, hw: cm.Hardware) -> bool:
-    """Whether fitted rates can price this model on this machine."""
-    try:
-        cm.price(model, hw, cm.Step.decode(batch=1, context=1), rates="calibrated")
-    except ValueError:
-        return False
-    return True
-
-
-def _settled(asked: Scenario) -> Scenario:
-    """Return the scenario if it can be priced, else the nearest one that can, and say why."""
-    candidates = (
-        asked,
-        replace(asked, precision=cm.Precision()),
-        replace(asked, precision=cm.Precision(), tensor_parallel=1),
-        Scenario(asked.model, cm.hardware(_FALLBACK), cm.Precision()),
-        Scenario(cm.model("qwen3-0.6b"), cm.hardware(_FALLBACK), cm.Precision()),
-    )
-    reason = ""
-    for candidate in candidates:
-        try:
-            candidate.price(cm.Step.decode(batch=1, context=1))
-        except ValueError as error:
-            reason = reason or str(error)
-            continue
-        if reason:
-            state.say(f"{reason}. What you see is {candidate.label}.")
-        return candidate
-    raise AssertionError(reason)
+def _pin() -> None:
+    """Keep this scenario and its workload, to be held against another on the Compare page."""
+    caption("Compare")
+    st.button(
+        "Pin as B", key="pin", width="stretch", on_click=lambda: state.put(pinned=state.pack(), other="pinned"),
+        help="Keeps this scenario and workload as B: change what you like, and the Compare page shows both.",
+    )  # fmt: skip
+    if packed := state.value("pinned"):
+        pinned, _ = resolve.scenario_of(state.unpack_own(packed), live_rates.profile())
+        st.html(f'<p class="sc sc-note">B: {markup(pinned.label)}</p>')
