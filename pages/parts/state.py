@@ -262,7 +262,7 @@ CONTROLS: dict[str, Control] = {
         Number("seed", 0, 0, 999),
         Number("sched_step", 47, 0, 999999, bound=False),
         Numbers("zoom", (0, 1000), 0, 1000, most=2),
-        Choice("compare_view", "pair", lambda: ("pair",)),
+        Choice("compare_view", "pair", lambda: ("pair", "league")),
         Packed("pinned", lambda text: unpack(text)),  # noqa: PLW0108  # defined below
         Choice("other", "hardware", lambda: OTHERS),
         Choice("other_hardware", "h200-sxm", cm.hardware),

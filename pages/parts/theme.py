@@ -114,6 +114,7 @@ _SHEET = f"""
 .sc-table th:first-child, .sc-table td:first-child {{text-align: left; padding-left: 0;}}
 .sc-table th:last-child, .sc-table td:last-child {{padding-right: .2rem;}}
 .sc-table .left {{text-align: left;}}
+.st-key-league_table .sc-table th, .st-key-league_table .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
 .sc-table thead tr, .sc-table tbody.total tr {{border-bottom: 1px solid var(--rule);}}
 .sc-table tbody.total tr:first-child {{border-top: 1px solid var(--rule);}}
 .sc-table tbody.total td {{font-weight: 600;}}
