@@ -11,7 +11,7 @@ from typing import Any
 
 from pages.parts import chart
 from pages.parts.chart import PHONE, Spec, at, colour, text_width
-from pages.parts.datasets import Dataset, row
+from pages.parts.datasets import Dataset
 from pages.parts.plane import Plane
 
 BATCH = "B, sequences decoding together"
@@ -19,22 +19,13 @@ TYPE_LINE = "(type+4)"  # px of a line of type
 
 
 def spec(plane: Plane, title: str, *layers: Spec) -> Spec:
-    """A chart in a plane; to a screen reader it has a title, and an invisible mark that says its message."""
-    message = {
-        "mark": {"type": "point", "opacity": 0, "size": 1},
-        "encoding": {**at("0", "0"), "fill": colour("ink"), "description": {"field": "message", "type": "nominal"}},
-    }
-    drawn = chart.spec(over("message", message), *layers, height=plane.height, params=plane.params)
-    return {**drawn, "description": title}
+    """A chart in a plane, with a title for whoever cannot see it."""
+    return {**chart.spec(*layers, height=plane.height, params=plane.params), "description": title}
 
 
 def draw(spec: Spec, data: Mapping[str, Dataset], *, key: str, message: str) -> None:
-    """Draw a chart; ``message`` says what it shows, with its figures.
-
-    The message goes with the data: Streamlit's own ``alt`` becomes part of the spec in the browser, and a chart whose
-    spec has changed is compiled and drawn anew, at many times the cost of new data.
-    """
-    chart.draw(spec, {**data, "message": row(message=message)}, key=key, alt="")
+    """Draw a chart; ``message`` says what it shows, with its figures."""
+    chart.draw(spec, data, key=key, alt=message)
 
 
 def either(text: str, short: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.parts import format, offers, theme
+from pages.parts import format, offers, speaking, theme
 
 Spec = dict[str, Any]
 PHONE = "width<480"
@@ -29,7 +29,7 @@ def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str
     """
     offers.picture(key, title or spec.get("description", ""))
     with st.container(key=key):
-        st.vega_lite_chart({**spec, "datasets": dict(datasets)}, key=f"{key}_chart", alt=alt, width="stretch")
+        st.vega_lite_chart(speaking.said(spec, datasets, alt), key=f"{key}_chart", width="stretch")
 
 
 def spec(*layers: Spec, height: int, params: list[Spec] | None = None, frame: str = "frame") -> Spec:

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import components, state
+from pages.parts import components, speaking, state
 from pages.scheduler import charts, frames, step_view, transport, words
 from pages.scheduler.words import Side
 
@@ -50,11 +50,10 @@ def _timeline(side: Side, crossing: float | None, start: float, number: int) -> 
     zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
     with st.container(key="timeline"):
         event = st.vega_lite_chart(
-            {**charts.timeline_spec(), "datasets": data},
+            speaking.said(charts.timeline_spec(), data, words.timeline_alt(side, number)),
             key=f"timeline_{'_'.join(map(str, state.value(ZOOM)))}",  # a new window is a new picture, without a brush
             on_select="rerun",
             selection_mode=["brush"],
-            alt=words.timeline_alt(side, number),
             width="stretch",
         )
     _zoom(event, side)

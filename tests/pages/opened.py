@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pyarrow as pa
 from streamlit.testing.v1 import AppTest
 
 from tests.pages import app
@@ -45,9 +46,15 @@ def plain(text: object) -> str:
 
 
 def alt(at: AppTest, number: int = 0) -> str:
-    """The alt text of a chart."""
-    charts = at.get("vega_lite_chart")
-    return plain(charts[number].proto.alt)
+    """What a chart says of itself, with the figures of the run."""
+    return plain(dataset(at, number, "message").to_pylist()[0]["message"])
+
+
+def dataset(at: AppTest, number: int, name: str) -> pa.Table:
+    """A dataset of a chart, as the browser gets it."""
+    proto = at.get("vega_lite_chart")[number].proto
+    found = next(one for one in proto.datasets if one.name == name)
+    return pa.ipc.open_stream(found.data.data).read_all()
 
 
 def notices(at: AppTest) -> list[str]:

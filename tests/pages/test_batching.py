@@ -7,7 +7,6 @@ import math
 import random
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import costmodel as cm
@@ -439,13 +438,6 @@ def test_when_drafting_never_pays_the_page_says_so():
 # ---- the page ------------------------------------------------------------------------------------------------
 
 
-def chart_data(at, number, name):
-    """A dataset of a chart, as the browser gets it."""
-    proto = at.get("vega_lite_chart")[number].proto
-    found = next(dataset for dataset in proto.datasets if dataset.name == name)
-    return pa.ipc.open_stream(found.data.data).read_all()
-
-
 def test_the_page_opens_with_the_posts_numbers():
     at = opened.open_page(PAGE)
     text = app.text(at)
@@ -485,7 +477,7 @@ def test_moving_the_slider_moves_the_marks_and_leaves_the_spec_alone():
     opened.ran(at)
     assert [chart.proto.spec for chart in at.get("vega_lite_chart")] == specs  # the browser keeps its views
     assert all(not chart.proto.alt for chart in at.get("vega_lite_chart"))  # an alt text would be part of the spec
-    mark = chart_data(at, 0, "marks").to_pylist()[0]
+    mark = opened.dataset(at, 0, "marks").to_pylist()[0]
     assert mark["batch"] == 64
     assert mark["latency"] == pytest.approx(load(batch=64).latency)
 
@@ -494,10 +486,10 @@ def test_each_chart_says_its_message_with_its_figures():
     at = opened.open_page(PAGE, batch=64)
     for number, chart in enumerate(at.get("vega_lite_chart")):
         assert json.loads(chart.proto.spec)["description"]
-        message = chart_data(at, number, "message").to_pylist()[0]["message"]
+        message = opened.alt(at, number)
         assert any(character.isdigit() for character in message)
         assert message.endswith(".")
-    message = opened.plain(chart_data(at, 0, "message").to_pylist()[0]["message"])
+    message = opened.alt(at)
     assert "at B = 64 a token takes 356 µs and costs 5.56 µs; the latency is flat up to 295 sequences" in message
 
 
@@ -507,7 +499,7 @@ def test_the_estimate_takes_over_where_the_sidebar_says_so():
     assert f"about {opened.plain(words.seconds(b.latency))}" in app.text(at)
     assert "an estimate" in app.text(at)
     assert not at.toggle  # an estimate always counts the caches
-    band = columns(chart_data(at, 0, "curve"), curve="latency")
+    band = columns(opened.dataset(at, 0, "curve"), curve="latency")
     assert np.all(band["low"] < band["seconds"])
 
 

@@ -1,0 +1,64 @@
+"""What a picture says to whoever cannot see it: a sentence with the figures of the run.
+
+Streamlit's own ``alt`` becomes part of the spec in the browser, and a chart whose spec has changed is compiled and
+drawn anew, at many times the cost of new data. So the sentence travels with the data, as the description of a mark that
+nobody sees, and in the browser it becomes the name of the whole picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from pages.parts.datasets import row
+
+DATASET = "message"
+_ROLE = "message"
+_MARK = {
+    "data": {"name": DATASET},
+    "mark": {"type": "point", "opacity": 0, "size": 1, "ariaRoleDescription": _ROLE},
+    "encoding": {
+        "x": {"value": 0},
+        "y": {"value": 0},
+        "description": {"field": "message", "type": "nominal"},
+    },
+}
+
+_name = st.components.v2.component(
+    "name_pictures",
+    html="<span></span>",
+    css="span {display: none}\n",
+    js="""
+export default function () {
+  const name = () => {
+    for (const said of document.querySelectorAll("[aria-roledescription=message]")) {
+      const picture = said.closest("[role=graphics-document]"), text = said.getAttribute("aria-label");
+      if (picture && picture.getAttribute("aria-label") !== text) picture.setAttribute("aria-label", text);
+      said.setAttribute("aria-hidden", "true");       // it is read once, as the name
+    }
+  };
+  const watcher = new MutationObserver(name);
+  watcher.observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-label"] });
+  name();
+  return () => watcher.disconnect();
+}
+""",
+)
+
+
+def said(spec: Mapping[str, Any], datasets: Mapping[str, Any], message: str) -> dict[str, Any]:
+    """A layered spec with its data and with the sentence that it says."""
+    title = {"description": spec.get("description", "Chart")}  # until the sentence is there
+    return {
+        **spec,
+        **title,
+        "layer": [*spec["layer"], _MARK],
+        "datasets": {**datasets, DATASET: row(message=message)},
+    }
+
+
+def name_pictures() -> None:
+    """Let every picture of the page be named by its sentence; call it once a run."""
+    _name(key="name_pictures")
