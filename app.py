@@ -7,7 +7,8 @@ from pages.parts import shell
 st.set_page_config(page_title="Stepcost", page_icon="assets/icon.svg", layout="wide")
 shell.run(
     [
-        st.Page("pages/roofline/page.py", title="Roofline", url_path="roofline", default=True),
+        st.Page("pages/overview/page.py", title="Overview", default=True),
+        st.Page("pages/roofline/page.py", title="Roofline", url_path="roofline"),
         st.Page("pages/shapes/page.py", title="Shapes", url_path="shapes"),
         st.Page("pages/batching/page.py", title="Batching", url_path="batching"),
         st.Page("pages/scheduler/page.py", title="Scheduler", url_path="scheduler"),

@@ -1,20 +1,24 @@
-"""Dragging a what-if inside a chart, without a trip to the server until the hand lets go.
+"""Dragging a value inside a chart, without a trip to the server until the hand lets go.
 
-The charts hold parameters of the names in ``NAMES``; Vega draws a slider for each below the chart and recomputes the
+The charts hold parameters named as controls are; Vega draws a slider for each below the chart and recomputes the
 picture as it moves. This bridge, an invisible component, does three things in the browser: it carries a move from one
-chart (or from the sidebar's slider) to every chart; it reports the value when the hand lets go, so that the sidebar's
-multiplier, which owns it, takes it over; and it shows the owner's value on the charts' sliders whenever that changes.
+chart (or from the sidebar's slider) to every chart; it reports the value when the hand lets go, so that the control of
+that name, which owns it, takes it over; and it shows the owner's value on the charts' sliders whenever that changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from pages.parts import state
 
-NAMES = ("bandwidth_x", "compute_x")
+WHAT_IF = {
+    "bandwidth_x": "Bandwidth, times the datasheet's",
+    "compute_x": "Compute, times the datasheet's",
+}
+"""What a screen reader says of each slider."""
 
 _bridge = st.components.v2.component(
     "what_if_bridge",
@@ -36,6 +40,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     shown[name] = value;
     forwarding = true;
     for (const input of inputs(name)) {
+      if (data.most[name]) input.max = data.most[name];
       if (input.dataset.shown === String(value)) continue;
       input.dataset.shown = String(value);
       input.value = value;
@@ -91,22 +96,40 @@ export default function ({ data, parentElement, setTriggerValue }) {
 )
 
 
-def bridge(charts: Sequence[str], *, key: str = "what_if") -> None:
-    """Join the charts with these keys, the sidebar's multipliers and each other."""
+def bridge(
+    charts: Sequence[str],
+    labels: Mapping[str, str] = WHAT_IF,
+    *,
+    most: Mapping[str, int] | None = None,
+    key: str = "what_if",
+) -> None:
+    """Join the sliders of the charts with these keys, the controls of their names and each other.
+
+    ``labels``: the names, and what a screen reader says of each; ``most``: where a slider of the chart ends earlier
+    than its control.
+    """
 
     def released() -> None:
         new = st.session_state[key].released or {}
-        state.put(**{name: round(round(float(value) / 0.05) * 0.05, 2) for name, value in new.items() if name in NAMES})
+        state.put(**{name: _stop(name, value) for name, value in new.items() if name in labels})
 
     _bridge(
         key=key,
         data={
             "charts": list(charts),
-            "values": {name: f"{state.value(name):g}" for name in NAMES},
-            "labels": {
-                "bandwidth_x": "Bandwidth, times the datasheet's",
-                "compute_x": "Compute, times the datasheet's",
-            },
+            "values": {name: f"{state.value(name):g}" for name in labels},
+            "labels": dict(labels),
+            "most": dict(most or {}),
         },
         on_released_change=released,
     )
+
+
+def _stop(name: str, value: float) -> float:
+    """The value of a control nearest to what the browser sent."""
+    control = state.CONTROLS[name]
+    if not isinstance(control, state.Number):
+        raise TypeError(f"{name} is no number")
+    nearest = round(float(value) / control.step) * control.step
+    kept = min(max(nearest, control.low), control.high)
+    return int(kept) if control.whole else round(kept, 2)

@@ -47,8 +47,18 @@ export default function () {
 )
 
 
+_PAGES = "_pages"
+
+
+def pages() -> list[StreamlitPage]:
+    """The pages that there are, the first one included; for a page that leads to the others."""
+    found: list[StreamlitPage] = st.session_state[_PAGES]
+    return found
+
+
 def run(pages: Sequence[StreamlitPage]) -> None:
     """Run the page that the address names, between the shared parts."""
+    st.session_state[_PAGES] = list(pages)
     first_of_server = bool(PagesManager.uses_pages_directory)
     page = st.navigation(list(pages), position="top")
     if first_of_server and page.url_path:  # a page that does exist; the default one has no path

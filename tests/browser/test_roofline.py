@@ -56,7 +56,7 @@ class Sent:
 
 @every_view
 def test_the_page_loads_and_fits(page: Page) -> None:
-    visit(page)
+    visit(page, "roofline")
     expect(heading(page)).to_contain_text("cannot finish sooner than 356\u00a0µs")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
     expect(mark(page, "decode")).to_have_attribute("aria-label", "decode of 1: 356\u00a0µs")
@@ -68,7 +68,7 @@ def test_the_page_loads_and_fits(page: Page) -> None:
 
 @every_view
 def test_a_slider_moves_the_mark_the_link_keeps_it_and_a_reload_restores_it(page: Page) -> None:
-    visit(page)
+    visit(page, "roofline")
     before = mark(page, "decode").get_attribute("transform")
     slider(page, "batch").focus()
     slider(page, "batch").press("End")
@@ -84,7 +84,7 @@ def test_a_slider_moves_the_mark_the_link_keeps_it_and_a_reload_restores_it(page
 
 def test_dragging_in_the_chart_sends_nothing_until_the_hand_lets_go(page: Page) -> None:
     sent = Sent(page)
-    visit(page)
+    visit(page, "roofline")
     expect(chart_slider(page, "bandwidth_x")).to_have_value("1")
     quiet = sent.count
     drag(page, chart_slider(page, "bandwidth_x"), 0.2, 0.6)
@@ -111,7 +111,7 @@ def test_dragging_in_the_chart_sends_nothing_until_the_hand_lets_go(page: Page) 
 
 def test_the_sidebars_slider_moves_the_pictures_while_it_is_dragged(page: Page) -> None:
     sent = Sent(page)
-    visit(page)
+    visit(page, "roofline")
     quiet = sent.count
     thumb = page.locator(".st-key-compute_x [data-testid=stSliderThumbValue]").locator("..")
     box = thumb.bounding_box()
@@ -129,7 +129,7 @@ def test_the_sidebars_slider_moves_the_pictures_while_it_is_dragged(page: Page) 
 
 
 def test_keys_on_the_charts_slider_reach_the_owner(page: Page) -> None:
-    visit(page)
+    visit(page, "roofline")
     expect(chart_slider(page, "compute_x")).to_have_value("1")
     chart_slider(page, "compute_x").focus()
     chart_slider(page, "compute_x").press("ArrowRight")
@@ -150,7 +150,7 @@ def test_a_deep_link_works_as_the_first_visit_to_a_fresh_server(new_page: NewPag
 
 
 def test_back_returns_to_the_model_before(page: Page) -> None:
-    visit(page)
+    visit(page, "roofline")
     page.get_by_role("combobox", name="Hardware").fill("B200")
     page.get_by_role("option", name="B200", exact=True).click()
     expect(heading(page)).to_contain_text("on B200", timeout=LONG)
@@ -162,14 +162,14 @@ def test_back_returns_to_the_model_before(page: Page) -> None:
 def test_the_colours_follow_the_theme_without_a_rerun(new_page: NewPage) -> None:
     strokes = {}
     for view in ("light", "dark"):
-        page = visit(new_page(view))
+        page = visit(new_page(view), "roofline")
         strokes[view] = page.locator(".st-key-time svg path[stroke-width='4']").first.get_attribute("stroke")
         assert page.evaluate("getComputedStyle(document.querySelector('h1 .memory')).color") != ""
     assert {view: str(colour).lower() for view, colour in strokes.items()} == {"light": "#3a5bb0", "dark": "#7599f1"}
 
 
 def test_the_derivation_opens_and_copies(page: Page) -> None:
-    visit(page)
+    visit(page, "roofline")
     page.get_by_text("Show the arithmetic").click()
     expect(page.get_by_text("595,984,384 parameters × 2 bytes")).to_be_visible()
     page.get_by_role("button", name="Copy", exact=True).click()

@@ -57,14 +57,14 @@ def test_without_a_profile_live_is_named_but_cannot_be_chosen() -> None:
 
 
 def test_a_link_that_asks_for_live_rates_says_that_there_are_none() -> None:
-    at = open_page("", rates="live")
+    at = open_page("roofline", rates="live")
     assert notices(at) == [f"There are no live rates ({NOT_YET}), so the datasheet answers."]
     assert text(at).count("○ datasheet") == 1
 
 
 def test_a_kept_profile_answers_on_every_page_and_another_source_goes_back(profile: live.Profile) -> None:
     store.keep(profile)
-    at = open_page("", rates="live")
+    at = open_page("roofline", rates="live")
     assert "measured on Some CPU, 4 threads" in text(at)
     step = cm.price(MODEL, profile.hardware, cm.Step.decode(1, 2048), rates=profile.rates)
     assert figures(at)["decode, estimated"] == plain(words.format.seconds(step.seconds))
@@ -80,7 +80,7 @@ def test_a_kept_profile_answers_on_every_page_and_another_source_goes_back(profi
 
 def test_what_if_applies_to_measured_rates(profile: live.Profile) -> None:
     store.keep(profile)
-    at = open_page("", rates="live", bandwidth_x=2.0)
+    at = open_page("roofline", rates="live", bandwidth_x=2.0)
     fast = profile.hardware.replace(bandwidth=2 * profile.hardware.bandwidth)
     step = cm.price(MODEL, fast, cm.Step.decode(1, 2048), rates=profile.rates)
     assert figures(at)["decode, estimated"] == plain(words.format.seconds(step.seconds))
@@ -88,14 +88,14 @@ def test_what_if_applies_to_measured_rates(profile: live.Profile) -> None:
 
 def test_experts_that_were_not_measured_are_priced_as_published(profile: live.Profile) -> None:
     store.keep(profile)
-    at = open_page("", rates="live", model="qwen3-30b-a3b")
+    at = open_page("roofline", rates="live", model="qwen3-30b-a3b")
     assert not notices(at)
     assert "● live" in text(at)
 
 
 def test_several_processors_have_no_link_so_one_answers(profile: live.Profile) -> None:
     store.keep(profile)
-    at = open_page("", rates="live", tensor_parallel=2)
+    at = open_page("roofline", rates="live", tensor_parallel=2)
     (sentence,) = notices(at)
     assert "the speed of the link between several Some CPU" in sentence
     assert "measured on Some CPU, 4 threads" in text(at)
@@ -103,7 +103,7 @@ def test_several_processors_have_no_link_so_one_answers(profile: live.Profile) -
 
 def test_a_device_of_the_catalogue_keeps_its_datasheet_as_floor() -> None:
     store.keep(made_up(h100(), MODEL))
-    at = open_page("", rates="live")
+    at = open_page("roofline", rates="live")
     assert figures(at)["decode step, B = 1"] == "356 µs"
     assert "H100 SXM" in text(at)
 
@@ -243,7 +243,7 @@ def gpu_found(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("gpu_found")
 def test_the_kept_profile_of_a_gpu_that_is_here_speaks_unasked() -> None:
     store.keep(made_up(h100(), MODEL))
-    at = open_page("")
+    at = open_page("roofline")
     assert "● live" in text(at)
     at.radio(key="rates").set_value("datasheet")
     ran(at)
@@ -267,5 +267,5 @@ def test_a_gpu_without_a_profile_is_measured_unasked_and_a_failure_is_a_sentence
 def test_the_environment_turns_that_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(live_rates.VARIABLE, "off")
     store.keep(made_up(h100(), MODEL))
-    at = open_page("")
+    at = open_page("roofline")
     assert "a floor, nothing measured" in text(at)

@@ -8,7 +8,7 @@ import pytest
 
 import costmodel as cm
 from pages.parts import codec, format, state
-from tests.pages import app
+from tests.pages import app, opened
 
 
 def written(quantity: object) -> str:
@@ -16,7 +16,7 @@ def written(quantity: object) -> str:
 
 
 def test_the_numbers_of_the_post_are_on_the_page() -> None:
-    text = app.text(app.open_app())
+    text = app.text(app.open_app("roofline"))
     assert (
         "One decode step of Qwen3-0.6B on H100 SXM cannot finish sooner than 356 µs. "
         "The arithmetic units have nothing to do for 99.7 % of it." in text
@@ -50,7 +50,7 @@ def choices(count: int) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("query", choices(20), ids=lambda q: "-".join(map(str, q.values())))
 def test_the_figures_on_the_page_are_the_cost_models(query: dict[str, object]) -> None:
-    at = app.open_app(**query)
+    at = app.open_app("roofline", **query)
     assert not at.exception
     assert app.notices(at) == []
     model, hw, count = cm.model(query["model"]), cm.hardware(query["hardware"]), query["count"]
@@ -79,7 +79,7 @@ def test_the_figures_on_the_page_are_the_cost_models(query: dict[str, object]) -
 
 
 def test_the_table_is_the_cost_models_and_sorts() -> None:
-    at = app.open_app(count="attention", batch=64)
+    at = app.open_app("roofline", count="attention", batch=64)
     cost = cm.price(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Step.decode(64, 2048))
     for sort in ("order", "seconds", "bytes", "flops"):
         at.button_group(key="sort").set_value(sort).run()
@@ -93,7 +93,13 @@ def test_the_table_is_the_cost_models_and_sorts() -> None:
 
 def test_a_link_is_taken_over_and_kept_while_controls_move() -> None:
     at = app.open_app(
-        model="llama-3.1-8b", hardware="h200-sxm", count="attention", bandwidth_x=2, tensor_parallel=2, batch=77
+        "roofline",
+        model="llama-3.1-8b",
+        hardware="h200-sxm",
+        count="attention",
+        bandwidth_x=2,
+        tensor_parallel=2,
+        batch=77,
     )
     assert at.selectbox(key="model").value == "llama-3.1-8b"
     assert at.select_slider(key="batch").value == 77
@@ -120,7 +126,7 @@ def test_a_link_is_taken_over_and_kept_while_controls_move() -> None:
     ],
 )  # fmt: skip
 def test_a_bad_value_in_a_link_gives_a_sentence_and_the_default(key: str, value: str) -> None:
-    at = app.open_app(**{key: value})
+    at = app.open_app("roofline", **{key: value})
     assert not at.exception
     assert len(app.notices(at)) == 1
     assert "The default is used instead" in app.notices(at)[0]
@@ -129,7 +135,7 @@ def test_a_bad_value_in_a_link_gives_a_sentence_and_the_default(key: str, value:
 
 
 def test_a_notice_goes_when_its_control_is_moved() -> None:
-    at = app.open_app(hardware="nope")
+    at = app.open_app("roofline", hardware="nope")
     assert len(app.notices(at)) == 1
     at.select_slider(key="batch").set_value(8).run()
     assert len(app.notices(at)) == 1
@@ -139,7 +145,7 @@ def test_a_notice_goes_when_its_control_is_moved() -> None:
 
 def test_a_custom_accelerator_travels_in_the_link_and_its_name_is_text() -> None:
     hw = codec.custom_hardware("<img src=x onerror=alert(1)>", bandwidth=5e12, memory=100e9, peak={"bf16": 1e15})
-    at = app.open_app(hardware="custom", accelerator=codec.pack_hardware(hw))
+    at = app.open_app("roofline", hardware="custom", accelerator=codec.pack_hardware(hw))
     assert not at.exception
     assert "<img" not in app.markup(at)
     assert "on <img src=x onerror=alert(1)> cannot finish" in app.text(at)
@@ -148,7 +154,7 @@ def test_a_custom_accelerator_travels_in_the_link_and_its_name_is_text() -> None
 
 
 def test_the_form_makes_an_accelerator_and_refuses_impossible_ones() -> None:
-    at = app.open_app(hardware="custom")
+    at = app.open_app("roofline", hardware="custom")
     at.text_input[0].set_value("Mine")
     bandwidth = next(n for n in at.number_input if n.label.startswith("Bandwidth"))
     bandwidth.set_value(0.0)
@@ -161,26 +167,26 @@ def test_the_form_makes_an_accelerator_and_refuses_impossible_ones() -> None:
 
 
 def test_a_format_without_a_unit_is_offered_for_storage_only_with_the_reason() -> None:
-    at = app.open_app(hardware="a100-sxm-80", weights="fp8")
+    at = app.open_app("roofline", hardware="a100-sxm-80", weights="fp8")
     compute = at.selectbox(key="compute")
     assert "fp8" not in compute.options
     assert "fp8" in at.selectbox(key="weights").options
     assert "A100" in compute.help
     assert "no unit" in compute.help
     assert any("fp8 is storage only here" in caption.value for caption in at.caption)
-    refused = app.open_app(hardware="a100-sxm-80", compute="fp8")
+    refused = app.open_app("roofline", hardware="a100-sxm-80", compute="fp8")
     assert "no unit that computes in fp8" in app.notices(refused)[0]
 
 
 def test_a_preliminary_row_is_marked() -> None:
     row = next(id_ for id_ in cm.hardware() if cm.hardware(id_).confidence == "C" and "bf16" in cm.hardware(id_).peak)
-    at = app.open_app(hardware=row)
+    at = app.open_app("roofline", hardware=row)
     assert any("◇" in option for option in at.selectbox(key="hardware").options)
     assert any("preliminary" in caption.value for caption in at.caption)
 
 
 def test_every_accelerator_and_model_gives_a_page_or_a_sentence() -> None:
-    at = app.open_app()
+    at = app.open_app("roofline")
     for id_ in cm.hardware():
         at.selectbox(key="hardware").set_value(id_).run()
         assert not at.exception, id_
@@ -193,7 +199,7 @@ def test_every_accelerator_and_model_gives_a_page_or_a_sentence() -> None:
 
 
 def test_what_if_changes_the_numbers_and_goes_back() -> None:
-    at = app.open_app()
+    at = app.open_app("roofline")
     at.slider(key="bandwidth_x").set_value(2.0).run()
     assert app.figures(at)["decode step, B = 1"] == "178 µs"
     app.press(at, "Back to datasheet figures")
@@ -201,7 +207,7 @@ def test_what_if_changes_the_numbers_and_goes_back() -> None:
 
 
 def test_the_answers_to_the_questions_set_the_controls() -> None:
-    at = app.open_app()
+    at = app.open_app("roofline")
     at.button(key="roofline_question_0_set").click().run()
     assert at.select_slider(key="batch").value == 295
     at.button(key="roofline_question_2_set").click().run()
@@ -210,7 +216,7 @@ def test_the_answers_to_the_questions_set_the_controls() -> None:
 
 
 def test_an_estimate_says_so_beside_the_floor() -> None:
-    at = app.open_app(rates="calibrated", batch=8)
+    at = app.open_app("roofline", rates="calibrated", batch=8)
     cost = cm.price(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), cm.Step.decode(8, 2048), rates="calibrated")
     text = app.text(at)
     assert "◐ calibrated" in text
@@ -220,25 +226,25 @@ def test_an_estimate_says_so_beside_the_floor() -> None:
 
 
 def test_specs_are_the_same_over_reruns_and_alt_texts_have_the_numbers() -> None:
-    at = app.open_app()
+    at = app.open_app("roofline")
     first = [chart.proto.spec for chart in at.get("vega_lite_chart")]
     assert len(first) == 2
-    assert "356 µs" in at.get("vega_lite_chart")[0].proto.alt.replace("\u00a0", " ")
+    assert "356 µs" in opened.alt(at)
     at.select_slider(key="batch").set_value(64).run()
     at.selectbox(key="hardware").set_value("b200").run()
     assert [chart.proto.spec for chart in at.get("vega_lite_chart")] == first
-    assert "Decode of 64" in at.get("vega_lite_chart")[0].proto.alt
+    assert "Decode of 64" in opened.alt(at)
 
 
 def test_the_derivation_can_be_copied_as_text() -> None:
-    at = app.open_app()
+    at = app.open_app("roofline")
     copied = [element.proto for element in at.get("bidi_component") if "copy" in element.proto.component_name]
     assert copied
     assert "595,984,384 parameters × 2 bytes" in json.loads(copied[0].json)["text"]
 
 
 def test_sliders_offer_what_a_link_asked_for() -> None:
-    at = app.open_app(batch=77)
+    at = app.open_app("roofline", batch=77)
     assert "77" in at.select_slider(key="batch").options
     at.select_slider(key="batch").set_value(8).run()
     assert "77" in at.select_slider(key="batch").options

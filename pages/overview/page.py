@@ -1,0 +1,27 @@
+"""The Overview: the current scenario in a sentence and a picture, and the way into the pages."""
+
+import streamlit as st
+
+from pages.overview import leads, words
+from pages.overview.chart import ride_spec
+from pages.overview.numbers import Overview
+from pages.parts import chart, components, controls, dragging, live_rates, state
+
+numbers = Overview(
+    controls.scenario(),
+    batch=state.value("batch"),
+    prompt=state.value("prompt"),
+    context=state.value("context"),
+    profile=live_rates.profile(),
+)
+
+components.top(numbers.floor, *words.headline(numbers), *words.answer(numbers), context=words.CONTEXT)
+
+datasets = {"frame": numbers.frame, "lines": numbers.lines}
+chart.draw(ride_spec(), datasets, key="ride", alt=words.alt(numbers))
+dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")
+components.note(words.BELOW)
+
+components.section("From here", words.ONWARD)
+st.html(f"<style>{leads.STYLE}</style>")
+leads.draw(numbers)

@@ -1,0 +1,163 @@
+"""What the Overview says, as text made of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pages.overview.numbers import Overview
+from pages.parts import format
+from pages.parts.components import Ink, Part, Text
+from pages.parts.format import Quantity
+
+CONTEXT = "a floor, in the post's count: weights and arithmetic, no caches"
+BELOW = (
+    "Time of one step (vertical) against the tokens in it, both axes even. Blue is what comes out of memory, orange is "
+    "arithmetic; a step lasts as long as the longer of the two. Move the slider: tokens join the step."
+)
+
+
+SLIDER = "Sequences decoding together"
+ONWARD = "What that leaves open, one question after the other, for the same model and machine."
+
+
+def headline(o: Overview) -> list[Part]:
+    """The two lines of the post, and where they cross."""
+    model, machine = o.scenario.model.name, o.scenario.hardware.name
+    read = Ink(format.gigabytes(o.token.bytes), "memory", strong=True)
+    memory = Ink(format.seconds(o.token.memory_seconds), "memory", strong=True)
+    arithmetic = Ink(format.seconds(o.token.compute_seconds, 2), "compute", strong=True)
+    crowd = "" if o.weights_vary else ", however many tokens ride along"
+    first = "One token" if o.weights_vary else "A step"
+    return [
+        f"{first} of {model} on {machine} reads ", read, " in ", memory, f"{crowd}. Each token adds ",
+        arithmetic, " of arithmetic, ", *_free(o),
+    ]  # fmt: skip
+
+
+def _free(o: Overview) -> list[Part]:
+    if o.crossing is None:
+        return ["and the weights always take longer."]
+    if o.crossing < 2:  # noqa: PLR2004  # not even a second token is free
+        return ["so no token is free."]
+    many = Ink(format.count(o.crossing), "ink", strong=True)
+    if o.weights_vary:
+        return ["and it takes ", many, " of them to keep the arithmetic busy."]
+    return ["so the first ", many, " share one wait."]
+
+
+def answer(o: Overview) -> list[Part]:
+    """What another source than the datasheet says of the batch's step; nothing where the datasheet speaks."""
+    if o.scenario.source == "datasheet" or o.estimate is None:
+        return []
+    who = "measured" if o.scenario.source == "live" else "estimated"
+    time = Ink(format.seconds(o.estimate.seconds, 2), "decode", strong=True)
+    return [
+        f" For {_sequences(o.batch)}, with {'its cache' if o.batch == 1 else 'their caches'}, a step is {who} at ",
+        time,
+        ".",
+    ]
+
+
+def alt(o: Overview) -> str:
+    """The message of the picture."""
+    each = o.decode.seconds / o.batch
+    crossing = (
+        "The two never cross."
+        if o.crossing is None
+        else f"They cross at {format.count(o.crossing)} tokens, and from there each token is waited for."
+    )
+    return (
+        f"Time of a step of {o.scenario.model.name} on {o.scenario.hardware.name} against the tokens in it. The "
+        f"weights take {format.seconds(o.token.memory_seconds)} for one token, its arithmetic "
+        f"{format.seconds(o.token.compute_seconds, 2)}. {crossing} {_sequences(o.batch)} decoding: "
+        f"{format.seconds(o.decode.seconds)} a step, {format.seconds(each)} a token. Prefill of "
+        f"{format.count(o.prompt)}: {format.seconds(o.prefill.seconds)}."
+    )
+
+
+def _sequences(batch: int) -> str:
+    return "1 sequence" if batch == 1 else f"{format.count(batch)} sequences"
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What leads into a page: what it is about, and a number of the current scenario (its meaning and what it is)."""
+
+    about: Text
+    figure: Quantity | str
+    what: str
+    meaning: str = ""
+
+
+def shapes(o: Overview) -> Lead:
+    ratio = format.significant(o.prompt / o.batch, trim=True)
+    about = "Prefill sends the whole prompt through, decode one row a sequence: the same weights, two shapes."
+    return Lead(about, f"{ratio} : 1", "rows of prefill to decode", "prefill")
+
+
+def roofline(o: Overview) -> Lead:
+    about = "What one step waits for, memory or arithmetic, and what changes when the machine does."
+    return Lead(about, Quantity(format.significant(o.ridge), "FLOP/B"), "ridge of the machine")
+
+
+def batching(o: Overview) -> Lead:
+    caches = f"{format.count(o.context)} tokens" + ("" if o.batch == 1 else " each")
+    end = "However large the batch, they keep it memory-bound." if o.never_crosses else "They come on top."
+    about = f"Weights are read once for all, caches once for each. {end}"
+    step = format.seconds(o.with_caches.seconds)
+    return Lead(about, step, f"decode with {'a cache' if o.batch == 1 else 'caches'} of {caches}", "decode")
+
+
+def memory(o: Overview) -> Lead:
+    about = "Every sequence keeps its cache. How many fit beside the weights, and what would make more fit."
+    if o.fit is None:
+        return Lead(about, "?", "usable memory not published")
+    if o.fit.kv_pool_bytes < 0:
+        return Lead(about, "none", "the weights alone do not fit", "memory")
+    return Lead(about, format.count(o.fit.max_batch), f"sequences of {format.count(o.context)} fit", "memory")
+
+
+def scheduler(o: Overview) -> Lead:
+    about = "A prompt and the tokens of others want the same step. Who goes, who waits, under which policy."
+    what = f"the wait when {format.count(o.prompt)} prompt tokens join"
+    return Lead(about, format.times(o.stall), what, "prefill")
+
+
+def model(o: Overview) -> Lead:
+    about = "Any config.json, read part by part, and where a naive reading of it goes wrong."
+    return Lead(about, format.parameters(o.scenario.model.matrix_params), "parameters in matrices")
+
+
+def measure(o: Overview) -> Lead:
+    about = "Nothing above was measured. Let this machine run the model's shapes and say for itself."
+    if o.measured is None:
+        return Lead(about, "not yet", "measured here")
+    return Lead(about, format.seconds(o.measured.seconds), "decode by rates measured here", "decode")
+
+
+def accuracy(o: Overview) -> Lead:
+    about = "How far the floor is from real steps, how far the estimate, and where not to lean on either."
+    if o.estimate is None:
+        return Lead(about, "none", "estimate for this machine")
+    times = format.times(o.estimate.seconds / o.with_caches.seconds)
+    return Lead(about, times, "the floor, by the estimate")
+
+
+def compare(o: Overview) -> Lead:
+    about = "Another machine, model or format beside this one: one chart, and the difference in words."
+    return Lead(about, format.times(o.gain), "with twice the bandwidth", "memory")
+
+
+LEADS: Mapping[str, Callable[[Overview], Lead]] = {
+    "shapes": shapes,
+    "roofline": roofline,
+    "batching": batching,
+    "memory": memory,
+    "scheduler": scheduler,
+    "measure": measure,
+    "accuracy": accuracy,
+    "model": model,
+    "compare": compare,
+}
+"""A page by its path, in the order in which one question raises the next."""

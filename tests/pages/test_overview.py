@@ -1,0 +1,114 @@
+"""The Overview: its numbers against the cost model, its picture drawn, its way into every page."""
+
+import re
+
+import pytest
+
+import costmodel as cm
+from pages.overview import words
+from pages.overview.chart import ride_spec
+from pages.overview.numbers import Overview
+from pages.parts.components import plain
+from pages.parts.scenario import Scenario
+from tests.pages import app, drawing
+from tests.pages.opened import alt, go, open_page
+
+SCENARIOS = [
+    ("qwen3-0.6b", "h100-sxm"),
+    ("llama-3.1-70b", "h200-sxm"),
+    ("mixtral-8x7b", "b200"),
+    ("deepseek-v3", "h100-sxm"),
+    ("qwen3-0.6b", "m4-max"),
+    ("qwen3-0.6b", "rubin-r200"),
+]
+
+
+def overview(model: str, hardware: str, batch: int = 1, prompt: int = 500, context: int = 2048) -> Overview:
+    return Overview(Scenario(cm.model(model), cm.hardware(hardware), cm.Precision()), batch, prompt, context)
+
+
+def test_the_numbers_of_the_post_stand_in_its_sentence() -> None:
+    said = app.text(open_page(""))
+    assert (
+        "A step of Qwen3-0.6B on H100 SXM reads 1.19 GB in 356 µs, however many tokens ride along. "
+        "Each token adds 1.2 µs of arithmetic, so the first 295 share one wait." in said
+    )
+    assert "295 FLOP/B ridge of the machine" in said
+
+
+def test_every_other_page_is_led_to_with_the_state_of_this_one() -> None:
+    at = open_page("", model="llama-3.1-8b", batch=32)
+    pages = [page for page in at.session_state["_pages"] if page.url_path]
+    links = {
+        link.proto.page: dict(re.findall(r"(\w+)=([^&]*)", link.proto.query_string)) for link in at.get("page_link")
+    }
+    assert set(links) == {page.url_path for page in pages}
+    assert all(query["model"] == "llama-3.1-8b" and query["batch"] == "32" for query in links.values())
+
+
+def test_each_page_has_a_line_of_its_own() -> None:
+    pages = [page.url_path for page in open_page("").session_state["_pages"] if page.url_path]
+    assert set(pages) <= set(words.LEADS)
+
+
+@pytest.mark.parametrize(("model", "hardware"), SCENARIOS[:5])
+def test_the_figures_are_the_cost_models(model: str, hardware: str) -> None:
+    o = overview(model, hardware, batch=48, context=4096)
+    hw = cm.hardware(hardware)
+    caches = cm.price(cm.model(model), hw, cm.Step.decode(48, 4096))
+    assert o.decode.seconds == cm.price(cm.model(model), hw, cm.Step.decode(48, 4096), count="weights").seconds
+    assert o.with_caches.seconds == caches.seconds
+    assert o.stall == cm.price(cm.model(model), hw, cm.Step.mixed(500, 0, 48, 4096)).seconds / caches.seconds
+    assert o.lines.set_index("t").seconds[48] == o.decode.seconds
+    shown = plain(words.batching(o).figure)
+    assert float(shown.split("\u00a0")[0].replace(",", "")) > 0
+    for lead in words.LEADS.values():
+        assert plain(lead(o).about).endswith(".")
+        assert plain(lead(o).figure)
+
+
+def test_what_no_figure_can_be_given_for_is_said() -> None:
+    assert words.memory(overview("qwen3-0.6b", "rubin-r200")).what == "usable memory not published"
+    assert words.memory(overview("deepseek-v3", "h100-sxm")).what == "the weights alone do not fit"
+    assert words.measure(overview("qwen3-0.6b", "h100-sxm")).figure == "not yet"
+
+
+def test_a_machine_that_never_waits_for_memory_says_so() -> None:
+    o = overview("qwen3-0.6b", "h100-sxm")
+    slow = o.scenario.hardware.replace(peak={"bf16": 1e12})
+    hurried = Overview(Scenario(o.scenario.model, slow, cm.Precision()), 1, 500, 2048)
+    assert plain(words.headline(hurried)).endswith("so no token is free.")
+    assert (
+        drawing.collisions(drawing.svg(ride_spec(), {"frame": hurried.frame, "lines": hurried.lines}, width=800)) == []
+    )
+
+
+@pytest.mark.parametrize("width", [300, 1100])
+@pytest.mark.parametrize(("model", "hardware"), SCENARIOS[:5])
+def test_no_two_labels_meet_wherever_the_batch_is_dragged(model: str, hardware: str, width: int) -> None:
+    for prompt in (30, 500, 8000):
+        o = overview(model, hardware, prompt=prompt)
+        for batch in {1, o.most // 3, o.most}:
+            drawn = drawing.svg(ride_spec(), {"frame": o.frame, "lines": o.lines}, width=width, batch=max(batch, 1))
+            assert drawing.collisions(drawn) == [], (prompt, batch)
+
+
+def test_the_picture_says_its_figures() -> None:
+    at = open_page("", batch=64)
+    assert alt(at) == (
+        "Time of a step of Qwen3-0.6B on H100 SXM against the tokens in it. The weights take 356 µs for one token, its "
+        "arithmetic 1.2 µs. They cross at 295 tokens, and from there each token is waited for. 64 sequences decoding: "
+        "356 µs a step, 5.56 µs a token. Prefill of 500: 602 µs."
+    )
+
+
+def test_another_source_adds_its_sentence_and_leaves_the_floor() -> None:
+    said = app.text(open_page("", rates="calibrated", batch=8))
+    assert re.search(r"356 µs.*For 8 sequences, with their caches, a step is estimated at [\d.]+ ms\.", said)
+
+
+def test_the_state_goes_along_to_another_page_and_back() -> None:
+    at = go(open_page("", model="llama-3.1-8b", prompt=2000), "roofline")
+    assert "Llama-3.1-8B" in app.text(at)
+    assert app.link(at)["model"] == "llama-3.1-8b"
+    assert "Llama-3.1-8B" in app.text(go(at, "overview"))
