@@ -91,15 +91,15 @@ def errors_alt(errors: Errors) -> str:
 def errors_table(errors: Errors) -> Table:
     """The picture in figures."""
 
-    def several(row: Row) -> str:
-        return f"{count(row.measurements)} in {row.classes} class{'es' * (row.classes != 1)}"
+    def several(row: Row) -> list[Words]:
+        return [count(row.measurements), f" (in {row.classes} class{'es' * (row.classes != 1)})"]
 
     return Table(
         columns=[
             Column("", lambda row: row.label, left=True),
-            Column("floor", lambda row: str(share(row.floor))),
-            Column("estimate", lambda row: str(share(row.estimate))),
-            Column("nine in ten", lambda row: str(share(row.p90))),
+            Column("floor", lambda row: share(row.floor)),
+            Column("estimate", lambda row: share(row.estimate)),
+            Column("nine in ten", lambda row: share(row.p90)),
             Column("measurements", several, wide_only=True),
         ],
         rows=errors.rows,
@@ -321,9 +321,9 @@ def own_table(judged: pd.DataFrame, most: int = 12) -> Table:
         columns=[
             Column("step", step_name, left=True),
             Column("line", lambda row: str(row.line), wide_only=True),
-            Column("measured", lambda row: str(format.seconds(row.measured))),
-            Column("floor", lambda row: str(format.seconds(row.floor)), wide_only=True),
-            Column("estimate", lambda row: str(format.seconds(row.estimate))),
+            Column("measured", lambda row: format.seconds(row.measured)),
+            Column("floor", lambda row: format.seconds(row.floor), wide_only=True),
+            Column("estimate", lambda row: format.seconds(row.estimate)),
             Column("off by", lambda row: signed(row.estimate_error)),
             Column("note", lambda row: row.note[:40], left=True, wide_only=True),
         ],
@@ -331,13 +331,13 @@ def own_table(judged: pd.DataFrame, most: int = 12) -> Table:
     )
 
 
-def signed(error: float) -> str:
+def signed(error: float) -> format.Number:
     """An error with its sign.
 
     >>> signed(-0.0489).replace(format.NBSP, " "), signed(0.0713).replace(format.NBSP, " ")
     ('−4.9 %', '+7.1 %')
     """
-    return f"{'−' if error < 0 else '+'}{share(abs(error))}"
+    return format.Number(f"{'−' if error < 0 else '+'}{share(abs(error))}", error)
 
 
 def step_name(row: object) -> str:

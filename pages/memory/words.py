@@ -22,6 +22,7 @@ from pages.parts.format import (
     gigabytes,
     parameters,
     percent,
+    percentage,
     quantity,
     significant,
     tokens,
@@ -168,8 +169,8 @@ def parts_table(m: Memory) -> Table:
     return Table(
         columns=[
             Column("part", lambda row: [_swatch(row[2]), row[0]], left=True),
-            Column("GiB", lambda row: significant(row[1] / GIB)),
-            Column("GB", lambda row: significant(row[1] / 1e9)),
+            Column("GiB", lambda row: Quantity(significant(row[1] / GIB), "", row[1], "B"), named="size"),
+            Column("GB", lambda row: significant(row[1] / 1e9), named=""),
             Column("of the usable", lambda row: _share(row[1] / m.fit.usable_bytes)),
         ],
         rows=[(part_name(m, part), part.bytes, part.kind) for part in m.parts()],
@@ -183,7 +184,7 @@ def _swatch(kind: str) -> Html:
 
 
 def _share(share: float) -> list[Words]:
-    text = str(percent(share)) if share <= 1 else f"{significant(100 * share)}{NBSP}%"
+    text = percent(share) if share <= 1 else percentage(significant(100 * share), share)
     return [text, share_bar(share, "ink")]
 
 
@@ -194,7 +195,7 @@ def two_ways_table(m: Memory) -> Table:
     """Both bounds side by side."""
     ways = [m.allocated("windowed"), m.allocated("full")]
     rows = [
-        ("a sequence", [str(gibibytes(way.fit.sequence_bytes)) for way in ways]),
+        ("a sequence", [gibibytes(way.fit.sequence_bytes) for way in ways]),
         (f"sequences of {count(m.context)} tokens", [count(way.fit.max_batch) for way in ways]),
         (f"longest context, B = {count(m.batch)}", [_longest(way.fit) for way in ways]),
     ]

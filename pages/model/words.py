@@ -10,7 +10,7 @@ from costmodel.dtypes import DTYPES
 from costmodel.model import Attention, Experts, LatentAttention
 from pages.model.numbers import Kind, Understood, ranges
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
-from pages.parts.format import NBSP, Quantity, count, gigabytes, parameters, significant
+from pages.parts.format import Quantity, count, gigabytes, parameters, significant
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
 _FIGURES = 5
@@ -35,8 +35,8 @@ def _layers(number: int) -> str:
     return f"{count(number)} layer{'' if number == 1 else 's'}"
 
 
-def _bytes(value: float) -> str:
-    return f"{count(value)}{NBSP}B"
+def _bytes(value: float) -> Quantity:
+    return Quantity(count(value), "B", value, "B")
 
 
 # ---- headline and figures --------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ def kinds_table(u: Understood) -> Table:
                 "tokens meet in", lambda k: _stacked(mixer_name(k.layer.mixer), mixer_sizes(k.layer.mixer)), left=True
             ),
             Column("then", lambda k: _stacked(mlp_name(k.layer.mlp), mlp_sizes(k.layer.mlp)), left=True),
-            Column("parameters", lambda k: str(parameters(k.params))),
-            Column("as stored", lambda k: str(gigabytes(k.weight_bytes))),
+            Column("parameters", lambda k: parameters(k.params)),
+            Column("as stored", lambda k: gigabytes(k.weight_bytes)),
             Column("kept a token", lambda k: _kept(u, k)),
         ],
         rows=u.kinds[:_MOST_KINDS],
@@ -137,7 +137,7 @@ def _stacked(name: str, below: str) -> Text:
     return [name, Html("<br>"), Ink(below, "muted")] if below else name
 
 
-def _kept(u: Understood, kind: Kind) -> str:
+def _kept(u: Understood, kind: Kind) -> Part:
     if kind.state_bytes:
         return f"state {gigabytes(kind.state_bytes)}"
     return _bytes(u.kv_bytes(kind)) if kind.kv_values else "nothing"

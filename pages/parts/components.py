@@ -7,6 +7,7 @@ escaped here, so a name with HTML in it is shown as it is written; only ``Html``
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,14 +61,14 @@ def plain(text: Text) -> str:
 
 
 def numbers(text: Text) -> list[Quantity | Number]:
-    """The numbers that a text is made of, if it is made of nothing else."""
+    """The numbers that a text is made of, if it is made of nothing else but what stands in brackets."""
     if isinstance(text, Ink):
         text = text.text  # type: ignore[assignment]  # it is written out as a text would be
     if isinstance(text, (Quantity, Number)):
         return [text] if text.raw is not None else []
     if isinstance(text, (str, Html)) or not isinstance(text, Sequence):
         return []
-    parts = [part for part in text if plain(part).strip()]
+    parts = [part for part in text if not re.fullmatch(r"\s*(\(.*\))?\s*", plain(part))]
     found = [numbers(part) for part in parts]
     return [number for one in found for number in one] if all(found) else []
 
@@ -163,12 +164,16 @@ def _line(line: Line) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, the cell's text for a row, whether it is set left, and left out on a phone."""
+    """A column of a table: its heading, the cell's text for a row, whether it is set left, and left out on a phone.
+
+    ``named``: its heading in a file, where it is another one; "" leaves it out there.
+    """
 
     name: str
     cell: Callable[[Any], Text]
     left: bool = False
     wide_only: bool = False
+    named: str | None = None
 
 
 @dataclass(frozen=True)
@@ -209,16 +214,17 @@ def _as_column(column: Column, cells: Sequence[Text]) -> list[tuple[str, list[An
 
     Pictures alone make no column.
     """
+    name = column.name if column.named is None else column.named
     found = [numbers(cell) for cell in cells]
     values = [one[0].raw if len(one) == 1 else plain(cell) for one, cell in zip(found, cells, strict=True)]
-    if not any(value != "" for value in values):
+    if column.named == "" or not any(value != "" for value in values):
         return []
     units = [one[0].base if len(one) == 1 else "" for one in found]
     distinct = {unit for unit, one in zip(units, found, strict=True) if len(one) == 1}
     if len(distinct) > 1:
-        return [(column.name, values), (f"{column.name}, unit", units)]
+        return [(name, values), (f"{name}, unit", units)]
     unit = distinct.pop() if distinct else ""
-    return [(f"{column.name} ({unit})" if unit else column.name, values)]
+    return [(f"{name} ({unit})" if unit else name, values)]
 
 
 def _classes(column: Column) -> str:
@@ -256,7 +262,7 @@ def questions(asked: Sequence[Question], *, key: str) -> None:
 
 _copy = st.components.v2.component(
     "copy_text",
-    html="<button type='button'><span aria-live='polite'>Copy</span></button>",
+    html="<button type='button'><span aria-live='polite'></span></button>",
     css="""
 button {font: inherit; font-size: .875rem; color: var(--st-text-color); background: transparent; cursor: pointer;
   border: 1px solid var(--st-border-color); border-radius: 4px; padding: .25rem .7rem;}
@@ -265,18 +271,20 @@ button:hover {border-color: var(--st-text-color);}
     js="""
 export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button"), label = parentElement.querySelector("span");
+  const text = () => data.text ?? window.location.href;
+  label.textContent = data.label;
   const fallback = () => {                    // a page served without https has no clipboard of its own
     const area = document.createElement("textarea");
-    area.value = data.text;
+    area.value = text();
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
   };
   button.onclick = async () => {
-    try { await navigator.clipboard.writeText(data.text); } catch { fallback(); }
+    try { await navigator.clipboard.writeText(text()); } catch { fallback(); }
     label.textContent = "Copied";
-    setTimeout(() => { label.textContent = "Copy"; }, 1500);
+    setTimeout(() => { label.textContent = data.label; }, 1500);
   };
 }
 """,
@@ -285,4 +293,9 @@ export default function ({ data, parentElement }) {
 
 def copy_button(text: str, *, key: str) -> None:
     """A button that copies ``text``."""
-    _copy(key=key, data={"text": text}, width="content")
+    _copy(key=key, data={"text": text, "label": "Copy"}, width="content")
+
+
+def copy_link(label: str, *, key: str) -> None:
+    """A button that copies the address of the page as it then is."""
+    _copy(key=key, data={"text": None, "label": label}, width="content")

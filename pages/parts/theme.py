@@ -114,6 +114,9 @@ _SHEET = f"""
 .sc-table th:first-child, .sc-table td:first-child {{text-align: left; padding-left: 0;}}
 .sc-table th:last-child, .sc-table td:last-child {{padding-right: .2rem;}}
 .sc-table .left {{text-align: left;}}
+[class*=st-key-reasons] td:last-child, [class*=st-key-reasons] th:last-child {{text-align: left;}}
+[class*=st-key-reasons] td {{vertical-align: top;}}
+[class*=st-key-reasons] td:last-child {{white-space: normal; color: var(--muted); min-width: 15rem;}}
 .st-key-league_table .sc-table th, .st-key-league_table .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
 .sc-table thead tr, .sc-table tbody.total tr {{border-bottom: 1px solid var(--rule);}}
 .sc-table tbody.total tr:first-child {{border-top: 1px solid var(--rule);}}
@@ -129,6 +132,20 @@ _SHEET = f"""
 .stApp form.vega-bindings .vega-bind label > span:last-child {{min-width: 2.4rem;}}
 .stApp form.vega-bindings input[type=range] {{width: 12rem; max-width: 44vw;}}
 .stApp form.vega-bindings .vega-bind-name {{min-width: 0;}}
+div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
+.st-key-share_corner .st-key-share {{margin-left: auto;}}
+.st-key-share button {{min-height: 1.75rem; padding: .1rem .55rem; font-size: .875rem;}}
+.sc-context {{padding-right: 5.5rem;}}
+[data-testid=stPopoverBody]:has(.st-key-share_link) {{width: min(27rem, 94vw); padding: .9rem 1.1rem 1.2rem;
+  --ink: currentColor; --muted: color-mix(in srgb, currentColor 70%, transparent);
+  --rule: color-mix(in srgb, currentColor 18%, transparent);}}
+[data-testid=stPopoverBody] [data-testid=stVerticalBlock] {{gap: .45rem;}}
+[data-testid=stPopoverBody] .sc-caption {{margin-top: .35rem; padding-top: .6rem;}}
+[data-testid=stPopoverBody] .st-key-share_first .sc-caption {{border-top: 0; margin: 0; padding: 0;}}
+[data-testid=stPopoverBody] .stDownloadButton button {{min-height: 1.6rem; padding: .1rem .55rem; font-size: .8125rem;}}
+.sc-code {{max-height: 9rem; overflow: auto; margin: 0; padding: .5rem .7rem; font-size: .8125rem; line-height: 1.45;
+  border: 1px solid var(--rule); border-radius: 4px; white-space: pre;}}
+.sc-file {{font-size: .875rem; overflow-wrap: anywhere;}}
 .st-key-roof form.vega-bindings {{display: none;}}
 .st-key-what_if {{position: absolute;}}
 @media (max-width: 640px) {{
@@ -136,6 +153,10 @@ _SHEET = f"""
   .sc-table .wide {{display: none;}}
   .sc-table th, .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
   .sc-table td:first-child {{white-space: normal;}}
+  [class*=st-key-reasons] tr {{display: grid; grid-template-columns: 1.5fr 1fr 1fr 1fr;}}
+  [class*=st-key-reasons] td {{white-space: normal;}}
+  [class*=st-key-reasons] td:last-child {{grid-column: 1 / -1; padding: 0 0 .5rem;}}
+  [class*=st-key-reasons] th:last-child {{display: none;}}
   .sc-headline {{font-size: 1.3125rem;}}
   .sc-figures {{grid-template-columns: repeat(auto-fit, minmax(5.6rem, 1fr));}}
   .sc-figures dd {{font-size: 1.2rem;}}

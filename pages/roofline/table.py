@@ -35,9 +35,9 @@ def _columns(rows: list[dict[str, Any]], shown: str) -> list[Column]:
     return [
         Column("operation", lambda row: row["name"]),
         Column("times", lambda row: Ink(row["count"], "muted"), wide_only=True),
-        Column(byte_unit, lambda row: _amount(row["bytes"] / byte_scale)),
-        Column(flop_unit, lambda row: _amount(row["flops"] / flop_scale)),
-        Column(time_unit, lambda row: _amount(row["seconds"] / time_scale)),
+        Column(byte_unit, lambda row: _amount(row["bytes"], byte_scale, "B"), named="bytes"),
+        Column(flop_unit, lambda row: _amount(row["flops"], flop_scale, "FLOP"), named="arithmetic"),
+        Column(time_unit, lambda row: _amount(row["seconds"], time_scale, "s"), named="time"),
         *(_share(name, key, bar=key == shown) for name, key in _SHARES),
         Column("waits for", lambda row: Ink(row["bound"], row["bound"]) if row["seconds"] else Ink("–", "muted")),
     ]
@@ -52,17 +52,18 @@ def _share(name: str, key: str, *, bar: bool) -> Column:
     def cell(row: dict[str, Any]) -> Text:
         if key not in row:
             return ""
-        text = f"{_whole_percent(row[key])}{format.NBSP}%"
+        text = format.percentage(_whole_percent(row[key]), row[key])
         return [text, share_bar(row[key], meaning or row["bound"])] if bar else Ink(text, "muted")
 
     return Column(f"share {name}", cell, wide_only=not bar)
 
 
-def _amount(value: float) -> str:
+def _amount(raw: float, scale: float, base: str) -> format.Quantity:
     """Three digits, no finer than a thousandth of the column's unit."""
-    if value <= 0:
-        return "–"
-    return format.significant(value) if value >= 0.1 else f"{value:.3f}" if value >= 0.0005 else "< 0.001"  # noqa: PLR2004
+    value, written = raw / scale, "–"
+    if value > 0:
+        written = format.significant(value) if value >= 0.1 else f"{value:.3f}" if value >= 0.0005 else "< 0.001"  # noqa: PLR2004
+    return format.Quantity(written, "", raw, base)
 
 
 def _whole_percent(share: float) -> str:

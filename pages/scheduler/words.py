@@ -143,8 +143,8 @@ def comparison(a: Side, b: Side) -> Table:
     return Table(
         (
             Column("", lambda m: m.name, left=True),
-            Column("● A", lambda m: str(m.text(a.summary[m.key]))),
-            Column("○ B", lambda m: str(m.text(b.summary[m.key]))),
+            Column("● A", lambda m: m.text(a.summary[m.key])),
+            Column("○ B", lambda m: m.text(b.summary[m.key])),
             Column("", lambda m: _dumbbell(a.summary[m.key], b.summary[m.key]), wide_only=True),
             Column("A against B", lambda m: delta(m, a.summary[m.key], b.summary[m.key])),
         ),
