@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import controls, state, theme
+from pages.parts import controls, offers, share, speaking, state, theme
 
 
 @st.cache_resource(show_spinner=False)
@@ -65,7 +67,13 @@ def run(pages: Sequence[StreamlitPage]) -> None:
         st.html("<style>.stDialog {visibility: hidden;}</style>")  # until the button is pressed
         _dismiss(key="dismiss_page_not_found")
     theme.apply()
+    speaking.name_pictures()
     controls.sidebar()
-    page.run()
+    offers.begin(page.title.lower())
+    corner = st.container(key="share_corner")
+    with suppress(StopException):  # of a page that has said all that there is to say
+        page.run()
+    with corner:
+        share.menu()
     state.publish()
     settle_heap()
