@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,70 +11,88 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Excess = Callable[[Array, Array], Array]
 """Side A minus side B at points (x, y), given as two arrays of one shape."""
+Direction = Literal["x", "y"]
 
-_HALVINGS = 44  # of the step between two samples: to the last digits of a float
+_SETTLED = 1e-12  # of the greatest excess at the ends of the edges: what is left where the search ends
+_MOST_TURNS = 90  # a jump, which leaves no excess small, is then found to the last digits
+
+
+class Edge(NamedTuple):
+    """An edge of the mesh, from the sample at (row, column) to the next one in a direction."""
+
+    direction: Direction
+    row: int
+    column: int
+
+
+def crossings(
+    excess: Excess, xs: Array, ys: Array, sampled: Array, along: str = "xy"
+) -> Mapping[Edge, tuple[float, float]]:
+    """The point (x, y) at which ``excess`` changes its sign, on each edge of a mesh whose ends differ in sign.
+
+    ``sampled`` holds ``excess`` at ``ys`` (rows) and ``xs`` (columns), both above 0 and rising. ``along``: directions
+    of the edges that are searched; a plane that only exists at some values of y is searched along x. The points are
+    found by a search along the logarithm of the edge, not read off the mesh. Two changes on one edge cancel out and
+    are missed.
+    """
+    above = np.asarray(sampled) > 0
+    changes = {"x": above[:, :-1] != above[:, 1:], "y": above[:-1] != above[1:]}
+    edges = [
+        Edge(direction, int(row), int(column))
+        for direction in ("x", "y")
+        if direction in along
+        for row, column in np.argwhere(changes[direction])
+    ]
+    if not edges:
+        return {}
+    ends = [(e, Edge(e.direction, e.row + (e.direction == "y"), e.column + (e.direction == "x"))) for e in edges]
+    low, high = (np.log([(xs[pair[i].column], ys[pair[i].row]) for pair in ends]) for i in (0, 1))
+    at_low, at_high = (np.array([sampled[pair[i].row, pair[i].column] for pair in ends]) for i in (0, 1))
+    return dict(zip(edges, map(tuple, np.exp(_settled(excess, (low, high), (at_low, at_high))).tolist()), strict=True))
+
+
+def _settled(excess: Excess, ends: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
+    """Where the sign changes between two ends, (edges, 2) in logarithms, that have ``values`` of different signs.
+
+    The rule of false position with halved weights (Illinois; Dowell and Jarratt, BIT 1971), and every third time the
+    middle, so that a jump cannot hold it up.
+    """
+    (low, high), (at_low, at_high) = ends, values
+    small = _SETTLED * max(np.abs(at_low).max(), np.abs(at_high).max())
+    between = low
+    for turn in range(_MOST_TURNS):
+        share = np.full_like(at_low, 0.5) if turn % 3 == 2 else at_low / (at_low - at_high)  # noqa: PLR2004
+        between = low + (high - low) * share[:, None]
+        found = excess(*np.exp(between.T))
+        if np.abs(found).max() <= small:
+            break
+        lower = (found > 0) == (at_low > 0)
+        low, high = np.where(lower[:, None], between, low), np.where(lower[:, None], high, between)
+        at_low, at_high = np.where(lower, found, at_low / 2), np.where(lower, at_high / 2, found)
+    return between
 
 
 def frontier(excess: Excess, xs: Array, ys: Array, sampled: Array) -> Array:
     """The line on which ``excess`` is 0, as straight pieces between exact points: (pieces, 2 ends, x and y).
 
-    ``sampled`` holds ``excess`` at ``ys`` (rows) and ``xs`` (columns), both above 0 and rising. Each edge of that mesh
-    whose ends differ in sign is searched for the point in between where the sign changes, by halving its logarithm;
-    within a square of the mesh the points on its edges are joined (marching squares, after Lorensen and Cline,
-    SIGGRAPH 1987). Only the pieces between the points are straight: the points themselves are not read off the mesh.
-    A line that leaves a square by the side it came in by is missed. No pieces: it does not cross here.
+    Within each square of the mesh the crossings of its edges are joined (marching squares, after Lorensen and Cline,
+    SIGGRAPH 1987): only the pieces between the points are straight. No pieces: it does not cross here.
 
     >>> xs = ys = np.array([1.0, 10.0, 100.0])
     >>> pieces = frontier(lambda x, y: x - 20 * np.ones_like(y), xs, ys, np.tile(xs - 20, (3, 1)))
-    >>> np.round(pieces, 9).tolist()
+    >>> np.round(pieces, 6).tolist()
     [[[20.0, 1.0], [20.0, 10.0]], [[20.0, 10.0], [20.0, 100.0]]]
     """
-    above = sampled > 0
-    along_x = _crossings(excess, above[:, :-1] != above[:, 1:], xs, ys, axis=1)
-    along_y = _crossings(excess, above[:-1] != above[1:], xs, ys, axis=0)
+    found = crossings(excess, xs, ys, sampled)
+    squares = dict.fromkeys(
+        (edge.row - down, edge.column - left)
+        for edge in found
+        for down, left in ((0, 0), (1, 0) if edge.direction == "x" else (0, 1))
+        if 0 <= edge.row - down < len(ys) - 1 and 0 <= edge.column - left < len(xs) - 1
+    )
     pieces: list[list[tuple[float, float]]] = []
-    for row, column in np.argwhere(_cut(above)):
-        around = (
-            along_x.get((row, column)),
-            along_y.get((row, column + 1)),
-            along_x.get((row + 1, column)),
-            along_y.get((row, column)),
-        )
-        ends = [point for point in around if point is not None]
+    for row, column in squares:
+        around = Edge("x", row, column), Edge("y", row, column + 1), Edge("x", row + 1, column), Edge("y", row, column)
+        ends = [found[edge] for edge in around if edge in found]
         pieces += [ends[i : i + 2] for i in range(0, len(ends), 2)]
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
-
-
-def _cut(above: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Squares of the mesh whose corners do not all lie on one side."""
-    corners = np.stack([above[:-1, :-1], above[:-1, 1:], above[1:, :-1], above[1:, 1:]])
-    cut: NDArray[np.bool_] = np.logical_xor(corners.any(axis=0), corners.all(axis=0))
-    return cut
-
-
-def _crossings(
-    excess: Excess, changes: NDArray[np.bool_], xs: Array, ys: Array, axis: int
-) -> dict[tuple[int, int], tuple[float, float]]:
-    """The point on each edge (row, column) along one axis at which the sign changes."""
-    rows, columns = np.nonzero(changes)
-    if not rows.size:
-        return {}
-    moving = (ys, xs)[axis]
-    at = (rows, columns)[axis]
-    low, high = np.log(moving[at]), np.log(moving[at + 1])
-
-    def above(where: Array) -> NDArray[np.bool_]:
-        along = np.exp(where)
-        point = (along, ys[rows]) if axis == 1 else (xs[columns], along)
-        return excess(*point) > 0
-
-    starts_above = above(low)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        before = above(middle) == starts_above
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
-    found = np.exp(high)
-    points = zip(found, ys[rows], strict=True) if axis == 1 else zip(xs[columns], found, strict=True)
-    return {
-        (int(row), int(column)): (float(x), float(y)) for row, column, (x, y) in zip(rows, columns, points, strict=True)
-    }
