@@ -14,7 +14,7 @@ Excess = Callable[[Array, Array], Array]
 Direction = Literal["x", "y"]
 
 _SETTLED = 1e-12  # of the greatest excess at the ends of the edges: what is left where the search ends
-_MOST_TURNS = 90  # a jump, which leaves no excess small, is then found to the last digits
+_FALSE_POSITIONS, _MOST_TURNS = 20, 60
 
 
 class Edge(NamedTuple):
@@ -54,21 +54,23 @@ def crossings(
 def _settled(excess: Excess, ends: tuple[Array, Array], values: tuple[Array, Array]) -> Array:
     """Where the sign changes between two ends, (edges, 2) in logarithms, that have ``values`` of different signs.
 
-    The rule of false position with halved weights (Illinois; Dowell and Jarratt, BIT 1971), and every third time the
-    middle, so that a jump cannot hold it up.
+    The rule of false position with halved weights (Illinois; Dowell and Jarratt, BIT 1971), then, for what it does not
+    settle (a jump), the middle.
     """
     (low, high), (at_low, at_high) = ends, values
     small = _SETTLED * max(np.abs(at_low).max(), np.abs(at_high).max())
-    between = low
+    between, last = low, np.full(at_low.shape, 2)  # 2: neither end was moved last
     for turn in range(_MOST_TURNS):
-        share = np.full_like(at_low, 0.5) if turn % 3 == 2 else at_low / (at_low - at_high)  # noqa: PLR2004
+        share = at_low / (at_low - at_high) if turn < _FALSE_POSITIONS else np.full_like(at_low, 0.5)
         between = low + (high - low) * share[:, None]
         found = excess(*np.exp(between.T))
         if np.abs(found).max() <= small:
             break
         lower = (found > 0) == (at_low > 0)
         low, high = np.where(lower[:, None], between, low), np.where(lower[:, None], high, between)
-        at_low, at_high = np.where(lower, found, at_low / 2), np.where(lower, at_high / 2, found)
+        weight = np.where(lower == last, 0.5, 1.0)  # of the end that stays where it is for the second time
+        at_low, at_high = np.where(lower, found, weight * at_low), np.where(lower, weight * at_high, found)
+        last = lower.astype(int)
     return between
 
 
