@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import costmodel as cm
-from pages.compare import others
+from pages.compare import others, words
 from pages.compare.numbers import Pair, Side, side
 from pages.memory import asked as memory_asked
 from pages.parts import controls, live_rates, resolve, state
@@ -25,7 +25,8 @@ def pair() -> tuple[Pair, list[str]]:
     other, notes = resolve.scenario_of(theirs, live_rates.profile())
     a = _side("A", scenario, values, state.value("hourly"))
     b = _side("B", other, theirs, state.value("hourly_b") or state.value("hourly"))
-    return Pair(a, b), [*([said] if said else []), *(f"B: {note}" for note in notes)]
+    carried = words.carried(state.value("pinned"))
+    return Pair(a, b), [*(sentence for sentence in (said, carried) if sentence), *(f"B: {note}" for note in notes)]
 
 
 def _values(values: dict[str, Any], scenario: Scenario) -> tuple[dict[str, Any], str]:
@@ -47,15 +48,38 @@ def _side(name: str, scenario: Scenario, values: dict[str, Any], hourly: float) 
     )  # fmt: skip
 
 
+def lead(p: Pair) -> str:
+    """How a sentence about B begins."""
+    return others.lead(state.value("other"), p.b.scenario, p.b.batch)
+
+
 def other() -> None:
-    """The widgets that say what B is."""
+    """The widgets that say what B is, and the buttons that change places."""
+    chosen = state.value("other")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare_other"):
         offered = [id_ for id_ in others.NAMES if id_ != PINNED or state.value("pinned")]
-        chosen = controls.choice("other", "B is A with", offered, others.NAMES.__getitem__)
+        controls.choice("other", "B is", offered, others.NAMES.__getitem__)
         if chosen == "hardware":
             controls.choice("other_hardware", "Accelerator of B", text=lambda id_: cm.hardware(id_).name)
         if chosen == "model":
             controls.choice("other_model", "Model of B", text=lambda id_: cm.model(id_).name)
+        st.button("Change places", key="swap", on_click=_change_places, help="B goes to the sidebar, and A is pinned.")
+        if state.value("pinned"):
+            st.button("Unpin", key="unpin", on_click=_unpin, help="Forgets what is pinned.")
+
+
+def _change_places() -> None:
+    """B becomes what the sidebar says, A what is pinned."""
+    values = {key: state.value(key) for key in state.PINNED}
+    scenario, _ = resolve.scenario_of(values, live_rates.profile())
+    theirs, _ = _values(values, scenario)
+    packed = state.pack()
+    state.put(**theirs, pinned=packed, other=PINNED)
+
+
+def _unpin() -> None:
+    chosen = state.value("other")
+    state.put(pinned="", other=state.CONTROLS["other"].default if chosen == PINNED else chosen)
 
 
 def settle() -> None:

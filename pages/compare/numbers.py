@@ -89,9 +89,9 @@ class Pair:
         return self._floors(lambda side: side.roofline.decode)
 
     @cached_property
-    def prefill(self) -> compare.FloorRatio:
-        """The floors of the prompts."""
-        return self._floors(lambda side: side.roofline.prefill)
+    def prompts(self) -> compare.FloorRatio:
+        """The floors of the prompts: bounds, with their squares and the LM head only where it is needed."""
+        return self._floors(lambda side: side.roofline.prefill_with_caches)
 
     def _floors(self, cost: Callable[[Side], cm.Cost]) -> compare.FloorRatio:
         return compare.floors(cost(self.a), cost(self.b))
@@ -102,13 +102,30 @@ class Pair:
         return compare.contributions(self.a.roofline.estimate, self.b.roofline.estimate)
 
     @property
-    def per_token(self) -> float:
-        """Speedup of a token's share of the step: of the machine, not of a sequence's wait."""
-        return self.speedup * self.b.batch / self.a.batch
+    def sides(self) -> tuple[Side, Side]:
+        return self.a, self.b
+
+    # ---- prices that can be held against each other ----------------------------------------------------------
+
+    def price(self, side: Side, step: cm.Step) -> cm.Cost:
+        """The price of a step of one side: an estimate where both have one, else the floor at its count."""
+        if self.both_estimate:
+            return side.scenario.price(step)
+        return side.roofline.floor.price(step, side.count)
+
+    def price_with_caches(self, side: Side, step: cm.Step) -> cm.Cost:
+        """The same with the caches counted in any case."""
+        return side.scenario.price(step) if self.both_estimate else side.roofline.floor.price(step, "attention")
+
+    def decode_seconds(self, side: Side) -> float:
+        """Seconds of its decode step: estimates where both have one, else floors."""
+        return float((side.roofline.estimate if self.both_estimate else side.roofline.decode).seconds)
+
+    def token_seconds(self, side: Side) -> float:
+        """Seconds of the machine that a token costs."""
+        return self.decode_seconds(side) / side.batch
 
     @property
     def speedup(self) -> float:
-        """Decode seconds of A over those of B: estimates where both have one, else floors."""
-        if self.both_estimate:
-            return float(self.a.roofline.estimate.seconds / self.b.roofline.estimate.seconds)
-        return self.decode.speedup
+        """Decode seconds of A over those of B."""
+        return self.decode_seconds(self.a) / self.decode_seconds(self.b)

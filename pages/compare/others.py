@@ -21,6 +21,13 @@ NAMES: Mapping[str, str] = {
     "batch": "8 times the batch",
     "pinned": "what is pinned as B",
 }
+_LEADS: Mapping[str, str] = {
+    "bandwidth": "With twice the bandwidth",
+    "compute": "With twice the arithmetic",
+    "weights": "With fp8 weights",
+    "kv": "With an fp8 KV cache",
+    "pinned": "As pinned",
+}
 _GROUP = 8
 
 
@@ -46,6 +53,17 @@ def values_of(preset: str, asked: Asked) -> tuple[dict[str, Any], str]:
     """Controls of B, and a sentence where the preset could not be had as its name says."""
     change = _PRESETS[preset](asked)
     return {**asked.values, **change.values}, change.said
+
+
+def lead(preset: str, b: Scenario, batch: int) -> str:
+    """How a sentence about B begins."""
+    said = {
+        "hardware": f"On {b.hardware.name}",
+        "gpus": f"On {b.tensor_parallel} GPU{'s' * (b.tensor_parallel > 1)}",
+        "model": f"For {b.model.name}",
+        "batch": f"With {format.count(batch)} sequences",
+    }
+    return said.get(preset) or _LEADS[preset]
 
 
 def _hardware(asked: Asked) -> Change:

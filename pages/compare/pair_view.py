@@ -2,15 +2,70 @@
 
 from __future__ import annotations
 
-from pages.compare import asked, words
-from pages.parts import components
+import streamlit as st
+
+from pages.batching import layers
+from pages.compare import asked, charts, deltas, frames, serving_view, words
+from pages.compare.numbers import Pair
+from pages.parts import components, controls
+
+DIFFERENCES = "What differs"
 
 
 def show() -> None:
     """The view, from top to bottom."""
     asked.settle()
     pair, said = asked.pair()
-    components.top(pair.a.scenario, *words.headline(pair))
+    components.top(pair.a.scenario, *words.headline(pair, asked.lead(pair)))
     for sentence in said:
         components.complaint(sentence)
+    for line in words.sides(pair):
+        components.note(line)
     asked.other()
+
+    picture = frames.time(pair)
+    alt = picture.said("Time of a step against the tokens in it")
+    layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
+        controls.slider("batch", "Sequences decoding, B")
+        controls.slider("prompt", "Prompt, tokens")
+        controls.slider("context", "Context of each, tokens")
+        controls.switch("count", "Count the caches", off="weights", on="attention")
+    components.note(words.below_picture(pair))
+
+    components.section(DIFFERENCES)
+    with st.container(key="reasons_pair"):
+        deltas.table(deltas.deltas(pair), DIFFERENCES).draw()
+    components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the times")
+    with st.container(horizontal=True, gap="medium", key="prices"):
+        controls.slider("hourly", "A GPU of A for an hour, $")
+        controls.slider("hourly_b", "A GPU of B for an hour, $", "0: the same as A's.")
+    _pictures(pair)
+    serving_view.show(pair)
+
+
+def _pictures(pair: Pair) -> None:
+    """The other pictures of the dashboard, each with both."""
+    components.section("Under the roof")
+    picture = frames.roof(pair)
+    alt = picture.said("What the arithmetic reaches against the FLOPs for each byte")
+    layers.draw(charts.roof_spec(), picture.data(), key="pair_roof", message=alt)
+
+    components.section("As the batch grows")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        picture = frames.latency(pair)
+        alt = picture.said("Latency of a token against the batch")
+        layers.draw(charts.latency_spec(), picture.data(), key="pair_latency", message=alt)
+    with right:
+        picture = frames.speed(pair)
+        alt = picture.said("Tokens a second of all sequences against the batch")
+        layers.draw(charts.speed_spec(), picture.data(), key="pair_speed", message=alt)
+
+    components.section("As the context grows")
+    picture = frames.context(pair)
+    alt = picture.said("Time of a decode step against the context, caches counted")
+    layers.draw(charts.context_spec(), picture.data(), key="pair_context", message=alt)
+
+    components.section("In memory")
+    layers.draw(charts.memory_spec(), frames.memory(pair), key="pair_memory", message=frames.memory_said(pair))

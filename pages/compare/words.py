@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from costmodel.compare import Bound, FloorRatio
+from collections.abc import Sequence
+
+from costmodel import Cost
+from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
 from pages.compare.numbers import Pair, Side
-from pages.parts import format
-from pages.parts.components import Ink, Part
+from pages.parts import codec, format
+from pages.parts.components import Ink, Line, Part
 
+_NAMED = 2  # operations that a sentence names
 _SAME = 5e-4  # share of a number below which a difference is not one
 _WAIT = {"memory": "memory", "compute": "arithmetic"}
 _AMOUNTS = {"memory": "the bytes", "compute": "the FLOPs"}
@@ -79,31 +83,131 @@ def _noun(bound: Bound) -> str:
     return "memory" if bound == "memory" else "compute"
 
 
+# ---- the reason of a difference of estimates -----------------------------------------------------------------
+
+
+def saved(found: Sequence[Contribution], difference: float) -> str:
+    """Which operations make the difference of two estimates."""
+    named = [c for c in found[:_NAMED] if abs(c.difference) > abs(difference) / 10]
+    if not named or difference == 0:
+        return "no operation changed"
+    return " and ".join(
+        f"{c.name} {'take' if c.name.endswith('s') else 'takes'} {format.seconds(abs(c.difference))} "
+        f"{'more' if c.difference > 0 else 'less'}"
+        for c in named
+    )
+
+
 # ---- headline ------------------------------------------------------------------------------------------------
 
 
-def headline(p: Pair) -> list[Part]:
-    """The sentence of numbers that the page opens with."""
+def headline(p: Pair, lead: str) -> list[Part]:
+    """The sentence of numbers that the page opens with; ``lead`` says what B is: "On H200 SXM"."""
     if p.same:
         return ["A and B are the same: a decode step takes both ", _seconds(p.a, p), "."]
-    verdict = faster(p.speedup)
-    start: list[Part] = ["A decode step takes A ", _seconds(p.a, p), " and B ", _seconds(p.b, p), ": "]
+    about = "about " if p.both_estimate else ""
+    start: list[Part] = [
+        f"{lead} (B), a decode step takes {about}", _seconds(p.b, p), " instead of the ", _seconds(p.a, p), " of A: ",
+        Ink(faster(p.speedup), strong=True),
+    ]  # fmt: skip
     if p.both_estimate:
-        return [*start, f"B is {verdict}. {_estimated(p)}"]
-    return [*start, f"B is {verdict} because {reason(p.decode)}."]
+        a, b = (p.decode_seconds(side) for side in p.sides)
+        return [*start, f", as {saved(p.decode_operations, b - a)}. The floors: {_floors(p)}.", *_each_token(p)]
+    return [*start, f" because {reason(p.decode)}.", *_each_token(p)]
+
+
+def _floors(p: Pair) -> str:
+    return f"{faster(p.decode.speedup)} because {reason(p.decode)}"
+
+
+def _each_token(p: Pair) -> list[Part]:
+    """What a token costs where the two steps make different numbers of them."""
+    if p.a.batch == p.b.batch:
+        return []
+    a, b = (p.token_seconds(side) for side in p.sides)
+    many = format.count(p.b.batch)
+    if alike(a / b):
+        return [f" Shared by {many}, a token costs the machine no less."]
+    return [f" Shared by {many}, a token costs the machine {format.seconds(b)}, not {format.seconds(a)}."]
 
 
 def _seconds(side: Side, p: Pair) -> Ink:
-    if p.both_estimate:
-        return Ink(format.seconds(side.roofline.estimate.seconds), "decode", strong=True)
-    return Ink(format.seconds(side.roofline.decode.seconds), side.roofline.decode.bound, strong=True)
+    meaning = "decode" if p.both_estimate else side.roofline.decode.bound
+    return Ink(format.seconds(p.decode_seconds(side)), meaning, strong=True)
 
 
-def _estimated(p: Pair) -> str:
-    """Which operations make the difference of two estimates."""
-    whole = sum(c.difference for c in p.decode_operations)
-    named = [c for c in p.decode_operations[:2] if abs(c.difference) > abs(whole) / 20]
-    if not named:
-        return "No operation changed."
-    parts = [f"{c.name} {'adds' if c.difference > 0 else 'saves'} {format.seconds(abs(c.difference))}" for c in named]
-    return f"Of the difference, {' and '.join(parts)}; the floors differ because {reason(p.decode)}."
+def sides(p: Pair) -> list[str]:
+    """Both scenarios with their workloads, a line each."""
+    return [f"{'●' if side is p.a else '○'} {side.name}: {side.scenario.label} · {_load(side)}" for side in p.sides]
+
+
+def _load(side: Side) -> str:
+    many = f"{format.count(side.batch)} sequence{'s' * (side.batch > 1)}"
+    return f"{many} of {format.count(side.context)} tokens, prompts of {format.count(side.prompt)}"
+
+
+PICTURE = (
+    "A is solid and filled, B dashed and hollow. Time of one step against the tokens that go through together, "
+    "coloured by what the step waits for. "
+)
+
+
+def below_picture(p: Pair) -> str:
+    """How to read the first picture, and what its count leaves out."""
+    counted = (
+        "Thick: decode steps with their caches; thin: prompts."
+        if p.a.roofline.counts_caches and p.b.roofline.counts_caches
+        else "Every matrix is counted on every token, the caches are not, as in the post; the table has the bounds."
+    )
+    dots = " Squares: the estimates." if p.both_estimate else ""
+    return f"{PICTURE}{counted}{dots}"
+
+
+def carried(pinned: str) -> str:
+    """What a link cannot carry."""
+    if len(pinned) <= codec.LONGEST_TEXT:
+        return ""
+    return "What is pinned is too long for a link: it stays in this session, and a link to this page will not carry it."
+
+
+# ---- the arithmetic ------------------------------------------------------------------------------------------
+
+
+def arithmetic(p: Pair) -> list[Line]:
+    """The two decode steps and the two prompts, and their ratios taken apart."""
+    steps = (
+        ("decode", [side.roofline.decode for side in p.sides], p.decode),
+        ("prompt", [side.roofline.prefill_with_caches for side in p.sides], p.prompts),
+    )
+    lines: list[Line] = []
+    for name, costs, ratio in steps:
+        for side, cost in zip("AB", costs, strict=True):
+            lines += _floor(f"{name}, {side}", cost)
+        lines.append(_ratio(name, ratio))
+    return lines
+
+
+def _floor(name: str, cost: Cost) -> list[Line]:
+    bandwidth, peak = cost.bytes / cost.memory_seconds, cost.flops / cost.compute_seconds
+    memory, compute = format.seconds(cost.memory_seconds, 4), format.seconds(cost.compute_seconds, 4)
+    moved = f"{format.gigabytes(cost.bytes, 4)} ÷ {format.byte_rate(bandwidth)}"
+    done = f"{format.flop(cost.flops, 4)} ÷ {format.flop_rate(peak)}"
+    return [
+        Line(f"{name}: memory", moved, Ink(memory, "memory"), gap=True),
+        Line(f"{name}: arithmetic", done, Ink(compute, "compute")),
+        Line(f"{name}: the longer", f"max({memory}, {compute})", Ink(format.seconds(cost.seconds, 4), cost.bound)),
+    ]
+
+
+_CAUSES = {
+    "bytes": "bytes, A ÷ B",
+    "bandwidth": "bandwidth, B ÷ A",
+    "flops": "FLOPs, A ÷ B",
+    "peak": "peak, B ÷ A",
+    "limit": "what the other side leaves of it",
+}
+
+
+def _ratio(name: str, ratio: FloorRatio) -> Line:
+    expression = " × ".join(f"{format.significant(f.speedup, 4)} ({_CAUSES[f.cause]})" for f in ratio.factors)
+    return Line(f"{name}: A ÷ B", expression, f"{format.significant(ratio.speedup, 4)}×")

@@ -1,0 +1,198 @@
+"""The pictures of a pair: A solid and filled, B dashed and hollow. Data in, chart out: no cost is computed here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.batching import layers
+from pages.compare.frames import BAR, HEIGHTS
+from pages.parts import format
+from pages.parts.chart import Spec, at, colour, colour_field
+from pages.parts.plane import Plane
+
+DASH = [7, 5]
+_TEXT = layers.either("datum.text", "datum.short")
+
+
+@st.cache_resource(show_spinner=False)
+def time_spec() -> Spec:
+    """Time of a step against the tokens in it."""
+    plane = Plane(HEIGHTS["time"], "T, tokens in the step", "time of a step", y_units=format.SECONDS)
+    return _overlay(plane, "Time of a step against the tokens in it, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def roof_spec() -> Spec:
+    """What the arithmetic reaches against the FLOPs for each byte."""
+    plane = Plane(HEIGHTS["roof"], "FLOP for each byte", "reached", y_units=format.FLOP_RATE)
+    return _overlay(plane, "Rooflines of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def latency_spec() -> Spec:
+    """Latency of a token against the batch."""
+    plane = Plane(HEIGHTS["latency"], layers.BATCH, "latency of a token", y_units=format.SECONDS)
+    return _overlay(plane, "Latency of a token against the batch, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def speed_spec() -> Spec:
+    """Tokens a second against the batch."""
+    plane = Plane(HEIGHTS["speed"], layers.BATCH, "tokens a second, all sequences")
+    return _overlay(plane, "Tokens a second against the batch, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def context_spec() -> Spec:
+    """Time of a decode step against the context."""
+    plane = Plane(HEIGHTS["context"], "context of each sequence, tokens", "decode step", y_units=format.SECONDS)
+    return _overlay(plane, "Time of a decode step against the context, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def served_spec() -> Spec:
+    """Requests finished against time."""
+    plane = Plane(HEIGHTS["served"], "time since the first arrival", "requests finished", x_units=format.SECONDS,
+                  x_log=False, y_log=False)  # fmt: skip
+    return _overlay(plane, "Requests finished against time, by A and by B")
+
+
+@st.cache_resource(show_spinner=False)
+def memory_spec() -> Spec:
+    """Two bars: what the weights and the caches take of the memory of one GPU."""
+    plane = Plane(HEIGHTS["memory"], "GiB of one GPU", x_log=False)
+    return layers.spec(
+        plane, "What is in the memory of one GPU, of A and of B", _bars(plane), _limits(plane), _bar_texts()
+    )
+
+
+def _bars(plane: Plane) -> Spec:
+    top = f"type+10+datum.row*{BAR}"
+    rows = {"y": {"value": {"expr": top}}, "y2": {"value": {"expr": f"{top}+{_THICK}"}}}
+    x = {"x": plane.at_x("start"), "x2": {"field": "end"}}
+    said = {"description": {"field": "said", "type": "nominal"}}
+
+    def bar(side: str, width: float, x: Spec, fill: Spec, stroke: Spec) -> Spec:
+        return {
+            "transform": layers.only("side", side),
+            "mark": {"type": "rect", "strokeWidth": width, "opacity": 1},
+            "encoding": {**x, **rows, **said, "fill": fill, "stroke": stroke},
+        }
+
+    axis = {"x": plane.x("start"), "x2": {"field": "end"}}
+    return layers.over(
+        "parts",
+        bar("A", 0, axis, colour_field("meaning"), colour_field("meaning")),
+        bar("B", 2, x, colour("paper"), colour_field("meaning")),
+    )
+
+
+_THICK = 26  # px of a bar
+
+
+def _limits(plane: Plane) -> Spec:
+    """Where the memory that may be used ends."""
+    top = f"type+6+datum.row*{BAR}"
+
+    def limit(side: str, mark: Spec) -> Spec:
+        ends = {"y": {"value": {"expr": top}}, "y2": {"value": {"expr": f"{top}+{_THICK + 8}"}}}
+        return {
+            "transform": layers.only("side", side),
+            "mark": {"type": "rule", "strokeWidth": 2, "aria": False, **mark},
+            "encoding": {"x": plane.at_x("at"), **ends, "stroke": colour("ink")},
+        }
+
+    return layers.over("limits", limit("A", {}), limit("B", {"strokeDash": [3, 2]}))
+
+
+def _bar_texts() -> Spec:
+    return layers.over("key", layers.label(_TEXT, "ink", at("2", f"type+datum.row*{BAR}"), weight=600))
+
+
+def _overlay(plane: Plane, title: str) -> Spec:
+    return layers.spec(plane, title, _curves(plane), _rules(plane), _marks(plane), _ends(plane), key())
+
+
+def _curves(plane: Plane) -> Spec:
+    """Thick lines coloured by what the step waits for, and thin ones beside them."""
+
+    def curve(side: str, kind: str, mark: Spec, x: Spec, y: Spec) -> Spec:
+        detail = {"field": "segment"}
+        return {
+            "transform": [{"filter": f"datum.side=='{side}'&&datum.kind=='{kind}'"}],
+            "mark": mark,
+            "encoding": {"x": x, "y": y, "stroke": colour_field("meaning"), "detail": detail},
+        }
+
+    here = plane.at_x("x"), plane.at_y("y")
+    return layers.over(
+        "curve",
+        curve("A", "thin", layers.line(1.3), *here),
+        curve("B", "thin", layers.line(1.3, [4, 4]), *here),
+        curve("A", "thick", layers.line(4), plane.x("x"), plane.y("y")),
+        curve("B", "thick", layers.line(2.6, DASH), *here),
+    )
+
+
+def _marks(plane: Plane) -> Spec:
+    """The pair's own steps; a ring of B around a dot of A where they meet."""
+
+    def mark(side: str, size: int, width: float, fill: Spec, stroke: Spec) -> Spec:
+        shape = {"field": "shape", "type": "nominal", "scale": None, "legend": None}
+        return {
+            "transform": layers.only("side", side),
+            "mark": {"type": "point", "size": size, "strokeWidth": width, "opacity": 1, "clip": True},
+            "encoding": {
+                "x": plane.at_x("x"), "y": plane.at_y("y"), "shape": shape, "fill": fill, "stroke": stroke,
+                "description": {"field": "said", "type": "nominal"},
+            },
+        }  # fmt: skip
+
+    return layers.over(
+        "marks",
+        mark("B", 210, 2.4, colour("paper"), colour_field("outline")),
+        mark("A", 110, 1.3, colour_field("meaning"), colour("ink")),
+    )
+
+
+def _ends(plane: Plane) -> Spec:
+    """The letters at the right ends of the curves."""
+    shift = f"(datum.above?-9:{layers.TYPE_LINE}+2)"
+    where = at("width-5", f"{plane.py('datum.y')}+{shift}")
+    return layers.over("ends", layers.label("datum.text", "ink", where, align="'right'", weight=600))
+
+
+def _rules(plane: Plane) -> Spec:
+    """Vertical lines from their curve down to the axis, and their names, each in a row of its own."""
+    row = f"{plane.height}-8-datum.row*{layers.TYPE_LINE}"
+    drawn = [
+        {
+            "transform": [{"filter": f"datum.inside&&datum.side=='{side}'"}],
+            **layers.rule(plane, "at", dash=dash, top=plane.py("datum.y")),
+        }
+        for side, dash in (("A", None), ("B", [2, 3]))
+    ]
+    names = [
+        {
+            "transform": [{"filter": f"datum.first=={str(first).lower()}"}],
+            "layer": [layers.named(plane, "datum.at", _TEXT, row, side="left" if first else "right")],
+        }
+        for first in (True, False)
+    ]
+    return layers.over("rules", *drawn, *names)
+
+
+def key() -> Spec:
+    """Two lines of text at the top, each after a piece of its own line."""
+    y = f"type+1+datum.row*({layers.TYPE_LINE}+2)"
+
+    def piece(side: str, mark: Spec) -> Spec:
+        ends = {"x": {"value": 2}, "x2": {"value": 30}, **at(y=f"{y}-type*0.34")}
+        return {
+            "transform": layers.only("side", side),
+            "mark": {**mark, "type": "rule"},
+            "encoding": {**ends, "stroke": colour("ink")},
+        }
+
+    text = layers.label(_TEXT, "ink", at("38", y), weight=600)
+    return layers.over("key", piece("A", layers.line(4)), piece("B", layers.line(2.6, DASH)), text)

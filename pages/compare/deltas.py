@@ -1,0 +1,231 @@
+"""The table of differences: a quantity a row, its value on either side, how it changed, and why in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import costmodel as cm
+from costmodel import compare
+from costmodel.dtypes import DTYPES
+from pages.compare import words
+from pages.compare.numbers import Pair, Side
+from pages.compare.words import alike, changed, faster
+from pages.parts import format
+from pages.parts.components import Column, Table, Text
+from pages.parts.layers import mixer_name, mixer_sizes, mlp_name, mlp_sizes
+
+NOTHING = "nothing that it depends on changed"
+_UNKNOWN = "–"
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A row."""
+
+    name: str
+    values: Sequence[Text]  # of A and of B
+    change: str
+    reason: str
+
+
+def table(deltas: Sequence[Delta], title: str) -> Table:
+    """The rows as a table."""
+    columns = [
+        Column("", lambda delta: delta.name),
+        Column("A", lambda delta: delta.values[0]),
+        Column("B", lambda delta: delta.values[1]),
+        Column("B against A", lambda delta: delta.change),
+        Column("because", lambda delta: delta.reason, left=True),
+    ]
+    return Table(columns, list(deltas), title=title)
+
+
+def deltas(p: Pair) -> list[Delta]:
+    """All rows of the page."""
+    return [*_steps(p), *_rates(p), *_prompts(p), *_turns(p), *_room(p), _price(p), *_sizes(p)]
+
+
+# ---- times ---------------------------------------------------------------------------------------------------
+
+
+def _steps(p: Pair) -> Iterable[Delta]:
+    yield _timed("decode step, floor", *(side.roofline.decode for side in p.sides))
+    yield from _estimated(p, "decode step, estimate", lambda side: side.roofline.estimate)
+
+
+def _prompts(p: Pair) -> Iterable[Delta]:
+    yield _timed("first token (prompt), floor", *(side.roofline.prefill_with_caches for side in p.sides))
+    yield from _estimated(p, "first token (prompt), estimate", lambda side: side.roofline.prefill_estimate)
+
+
+def _timed(name: str, a: cm.Cost, b: cm.Cost) -> Delta:
+    ratio = compare.floors(a, b)
+    return Delta(name, _seconds(a.seconds, b.seconds), faster(ratio.speedup), words.reason(ratio))
+
+
+def _estimated(p: Pair, name: str, cost: Callable[[Side], cm.Cost]) -> Iterable[Delta]:
+    """A row where rates speak of either side; both sides have to for a difference."""
+    if not any(side.estimates for side in p.sides):
+        return
+    if not p.both_estimate:
+        values = [format.seconds(cost(side).seconds) if side.estimates else _UNKNOWN for side in p.sides]
+        without = next(side.name for side in p.sides if not side.estimates)
+        yield Delta(name, values, _UNKNOWN, f"only the datasheet speaks of {without}")
+        return
+    a, b = (cost(side) for side in p.sides)
+    whose = words.saved(compare.contributions(a, b), float(b.seconds - a.seconds))
+    yield Delta(name, _seconds(a.seconds, b.seconds), faster(a.seconds / b.seconds), whose)
+
+
+def _rates(p: Pair) -> Iterable[Delta]:
+    a, b = (p.token_seconds(side) for side in p.sides)
+    shared = [format.count(side.batch) for side in p.sides]
+    step = faster(p.speedup)
+    share = "" if p.a.batch == p.b.batch else f" and {shared[1]} share it, not {shared[0]}"
+    why = f"the step is {step}{share}"
+    yield Delta("time of the machine a token", _seconds(a, b), faster(a / b), why)
+    yield Delta("tokens a second, all sequences", _significant(1 / a, 1 / b), _times(a / b), why)
+
+
+def _seconds(*values: float) -> list[Text]:
+    return [format.seconds(value) for value in values]
+
+
+def _significant(*values: float) -> list[Text]:
+    return [format.significant(value) for value in values]
+
+
+def _counts(*values: float) -> list[Text]:
+    return [format.count(value) for value in values]
+
+
+# ---- where memory and arithmetic meet ------------------------------------------------------------------------
+
+
+def _turns(p: Pair) -> Iterable[Delta]:
+    a, b = (side.roofline for side in p.sides)
+    ridge = b.ridge / a.ridge
+    hardware = [s.scenario.hardware for s in p.sides]
+    peaks = [hw.peak_of(s.scenario.formats.compute) for hw, s in zip(hardware, p.sides, strict=True)]
+    causes = [("the peak", peaks[1] / peaks[0]), ("bandwidth", hardware[1].bandwidth / hardware[0].bandwidth)]
+    yield Delta("ridge B*, FLOP a byte", _significant(a.ridge, b.ridge), _times(ridge), _why(causes))
+    yield _crossing(p, ridge)
+    intensity = [float(side.decode_with_caches.intensity) for side in (a, b)]
+    found = compare.floors(a.decode_with_caches, b.decode_with_caches)
+    amounts = [("the FLOPs", 1 / found.compute.amount), ("the bytes", 1 / found.memory.amount)]
+    change = _times(intensity[1] / intensity[0])
+    yield Delta("FLOP a byte, caches counted", _significant(*intensity), change, _why(amounts))
+
+
+def _crossing(p: Pair, ridge: float) -> Delta:
+    name = "crossing T*, tokens"
+    found = [side.roofline.crossing_of_weights for side in p.sides]
+    values = ["never" if at is None else format.count(at) for at in found]
+    a, b = found
+    if a is None or b is None:
+        who = " and ".join(side.name for side, at in zip(p.sides, found, strict=True) if at is None)
+        return Delta(name, values, _UNKNOWN, f"steps of {who} never turn compute-bound")
+    work = b / a / ridge
+    return Delta(name, values, _times(b / a), _why([("the ridge", ridge), ("the bytes for each FLOP", work)]))
+
+
+# ---- memory --------------------------------------------------------------------------------------------------
+
+
+def _room(p: Pair) -> Iterable[Delta]:
+    fits = [side.batching.fit for side in p.sides]
+    a, b = fits
+    if a is None or b is None:
+        unknown = " and ".join(
+            side.scenario.hardware.name for side, fit in zip(p.sides, fits, strict=True) if fit is None
+        )
+        values = [_UNKNOWN if fit is None else format.count(fit.max_batch) for fit in fits]
+        yield Delta("sequences that fit", values, _UNKNOWN, f"the usable memory of {unknown} is not published")
+        return
+    sequence = b.sequence_bytes / a.sequence_bytes
+    caches = [format.gigabytes(fit.sequence_bytes) for fit in (a, b)]
+    yield Delta("cache of a sequence", caches, _times(sequence), _cache_reason(p, sequence))
+    most = _times(b.max_batch / a.max_batch) if a.max_batch else _UNKNOWN
+    yield Delta("sequences that fit", _counts(a.max_batch, b.max_batch), most, _fits_reason(p, sequence))
+
+
+def _cache_reason(p: Pair, ratio: float) -> str:
+    kinds = [side.scenario.formats.kv for side in p.sides]
+    value = DTYPES[kinds[1]].bytes / DTYPES[kinds[0]].bytes
+    tokens = p.b.context / p.a.context
+    causes = [(f"bytes a value ({kinds[0]} to {kinds[1]})", value), ("the context", tokens)]
+    rest = ratio / value / tokens
+    return _why([*causes, (_values(p), rest)])
+
+
+def _values(p: Pair) -> str:
+    """What decides how many values a token leaves on a GPU."""
+    if p.other_model:
+        return "values a token in the other model"
+    return "values a token on each GPU" if p.a.gpus != p.b.gpus else "what whole blocks and windows keep"
+
+
+def _fits_reason(p: Pair, sequence: float) -> str:
+    a, b = (side.memory.fit for side in p.sides)
+    for side, fit in (("A", a), ("B", b)):
+        if fit.kv_pool_bytes <= 0:
+            over = format.gibibytes(-fit.kv_pool_bytes)
+            return f"the weights of {side} alone are {over} more than its memory may hold"
+    room = b.kv_pool_bytes / a.kv_pool_bytes
+    return _why([("room beside the weights", room), ("the cache of a sequence", sequence)])
+
+
+# ---- money and sizes -----------------------------------------------------------------------------------------
+
+
+def _price(p: Pair) -> Delta:
+    a, b = (side.batching.million_at(p.token_seconds(side)) for side in p.sides)
+    causes = [
+        ("time a token", p.token_seconds(p.b) / p.token_seconds(p.a)),
+        ("the number of GPUs", p.b.gpus / p.a.gpus),
+        ("the price of an hour", p.b.hourly / p.a.hourly),
+    ]
+    return Delta("$ a million tokens", _significant(a, b), _times(b / a), _why(causes))
+
+
+def _sizes(p: Pair) -> Iterable[Delta]:
+    """What differs between two models."""
+    if not p.other_model:
+        return
+    models = [side.scenario.model for side in p.sides]
+    sizes: Sequence[tuple[str, Callable[[float], Text], Callable[[cm.Model], float]]] = (
+        ("parameters", format.parameters, lambda model: model.total_params),
+        ("parameters that a token meets", format.parameters, lambda model: model.active_params),
+        ("layers", format.count, lambda model: sum(many for _, many in model.layers)),
+        ("hidden size", format.count, lambda model: model.hidden),
+        ("vocabulary", format.count, lambda model: model.vocab),
+    )
+    for name, text, size in sizes:
+        a, b = (size(model) for model in models)
+        yield Delta(name, [text(a), text(b)], _times(b / a), "another model")
+    yield Delta("attention of the first layer", [_mixer(model) for model in models], "", "another model")
+    yield Delta("MLP of the last layer", [_mlp(model) for model in models], "", "another model")
+
+
+def _mixer(model: cm.Model) -> str:
+    mixer = model.layers[0][0].mixer
+    return f"{mixer_name(mixer)}, {mixer_sizes(mixer)}"
+
+
+def _mlp(model: cm.Model) -> str:
+    mlp = model.layers[-1][0].mlp
+    return f"{mlp_name(mlp)}, {mlp_sizes(mlp)}"
+
+
+# ---- words ---------------------------------------------------------------------------------------------------
+
+
+def _times(ratio: Any) -> str:
+    return "the same" if alike(float(ratio)) else format.times(float(ratio))
+
+
+def _why(causes: Sequence[tuple[str, float]]) -> str:
+    """What changed, of the causes whose ratios multiply to the whole."""
+    return " and ".join(changed(what, ratio) for what, ratio in causes if not alike(ratio)) or NOTHING

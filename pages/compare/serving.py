@@ -1,0 +1,203 @@
+"""The same requests through the same engine on both sides: what the simulator says, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pages.compare.deltas import NOTHING, Delta
+from pages.compare.frames import HEIGHTS, Line, Picture
+from pages.compare.numbers import Pair, Side
+from pages.compare.words import alike, faster
+from pages.parts import format
+from pages.scheduler.runs import Knobs, Plan
+from pages.scheduler.workloads import ARRIVALS, LENGTHS, Workload
+
+REQUESTS = 200
+ENGINE = "vllm_v1"
+_LATE = 0.05  # share of the time of arrivals that may follow the last one while a side still keeps up
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """A run in the figures that the page shows.
+
+    Attributes
+    ----------
+    summary: as ``serving.Run.summary``. finished: seconds from the first arrival at which requests finished, sorted.
+    last_arrival: seconds from the first arrival to the last.
+    """
+
+    summary: Mapping[str, Any]
+    finished: Any
+    last_arrival: float
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the work ends soon after the last request has come."""
+        return bool(self.summary["duration_s"] < (1 + _LATE) * self.last_arrival + self.summary["latency_s"])
+
+    @property
+    def step_seconds(self) -> float:
+        """Mean time of a step."""
+        return float(self.summary["busy_s"] / self.summary["steps"])
+
+
+@dataclass(frozen=True)
+class Both:
+    """What was served on either side, the same requests."""
+
+    a: Served
+    b: Served
+
+    @property
+    def runs(self) -> tuple[Served, Served]:
+        return self.a, self.b
+
+
+_RUNS: dict[Plan, Served] = {}
+_KEPT = 64
+
+
+def served(side: Side, workload: Workload, progress: Callable[[float], object]) -> Served:
+    """Serve the requests on one side; runs are kept.
+
+    Raises
+    ------
+    ConfigError: where they cannot be served at all, such as by weights that do not fit.
+    """
+    plan = Plan.asked(side.scenario, workload, Knobs.asked(ENGINE))
+    if plan not in _RUNS:
+        found = _run(plan, progress)
+        while len(_RUNS) >= _KEPT:
+            _RUNS.pop(next(iter(_RUNS)), None)
+        _RUNS[plan] = found
+    return _RUNS[plan]
+
+
+def _run(plan: Plan, progress: Callable[[float], object]) -> Served:
+    requests = _requests(plan.workload)
+    run = plan.simulate(requests, engine="jump", progress=progress)
+    table = run.requests
+    start = float(table["arrival_s"].min())
+    finished = np.sort(table["finish_s"].dropna().to_numpy() - start)
+    return Served(run.summary, finished, float(table["arrival_s"].max()) - start)
+
+
+@lru_cache(maxsize=8)
+def _requests(workload: Workload) -> pd.DataFrame:
+    return workload.table(count=REQUESTS)
+
+
+# ---- in words ------------------------------------------------------------------------------------------------
+
+
+def requests_said(workload: Workload) -> str:
+    """Who comes: the requests of the Scheduler page."""
+    pace = f", {format.count(workload.rate)} a second" if workload.arrivals in PACED else ""
+    prompts, outputs = (
+        LENGTHS[kind] if kind.startswith("azure") else f"{LENGTHS[kind]} around {format.count(tokens)}"
+        for kind, tokens in ((workload.prompt, workload.prompt_tokens), (workload.output, workload.output_tokens))
+    )
+    return (
+        f"{format.count(REQUESTS)} requests, {ARRIVALS[workload.arrivals]}{pace}; prompts {prompts}, outputs {outputs} "
+        f"(seed {workload.seed}), through a token budget as vLLM V1 has it. They are those of the Scheduler page."
+    )
+
+
+PACED = ("poisson", "gamma", "constant")
+
+
+def deltas(both: Both) -> list[Delta]:
+    """What the requests see, and what the machine delivers."""
+    a, b = (run.summary for run in both.runs)
+    return [
+        _times("time to first token", a["ttft_s"], b["ttft_s"], _first(a, b)),
+        _times("time a token after it", a["tpot_s"], b["tpot_s"], _each(both)),
+        _times("a request from arrival to end", a["latency_s"], b["latency_s"], "first token and all others"),
+        Delta(
+            "tokens a second", [format.significant(run["output_tokens_per_s"]) for run in (a, b)],
+            _ratio(a["output_tokens_per_s"], b["output_tokens_per_s"]), _throughput(both),
+        ),
+        *_refused(a, b),
+    ]  # fmt: skip
+
+
+def _times(name: str, a: float, b: float, why: str) -> Delta:
+    change = faster(a / b) if np.isfinite(a) and np.isfinite(b) and b > 0 else "–"
+    return Delta(name, [format.seconds(a), format.seconds(b)], change, NOTHING if alike(a / b) else why)
+
+
+def _ratio(a: float, b: float) -> str:
+    if not (np.isfinite(a) and np.isfinite(b) and a > 0):
+        return "–"
+    return "the same" if alike(b / a) else format.times(b / a)
+
+
+def _first(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """The wait in the queue and the steps of the prompt, which make up the time to the first token."""
+    parts = [
+        ("waiting to be scheduled", a["queued_s"], b["queued_s"]),
+        ("the prompt's own steps", a["ttft_s"] - a["queued_s"], b["ttft_s"] - b["queued_s"]),
+    ]
+    return " and ".join(f"{what}: {format.seconds(one)} to {format.seconds(other)}" for what, one, other in parts)
+
+
+def _each(both: Both) -> str:
+    """How long a step is, and how many share it."""
+    (a, b), running = both.runs, [format.significant(run.summary["mean_running"]) for run in both.runs]
+    steps = [format.seconds(run.step_seconds) for run in (a, b)]
+    return f"a step takes {steps[1]} on average, not {steps[0]}, with {running[1]} requests in it, not {running[0]}"
+
+
+def _throughput(both: Both) -> str:
+    keeps = [run.keeps_up for run in both.runs]
+    if all(keeps):
+        return "both keep up with the requests as they come"
+    if any(keeps):
+        behind, ahead = ("A", "B") if keeps[1] else ("B", "A")
+        return f"{ahead} keeps up with the requests as they come, {behind} falls behind"
+    return "neither keeps up with the requests: each works as fast as its steps allow"
+
+
+def _refused(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Delta]:
+    """Requests that were turned away, where there are any."""
+    if not a["rejected"] + b["rejected"]:
+        return []
+    counts = [format.count(run["rejected"]) for run in (a, b)]
+    return [Delta("requests turned away", counts, "", "their caches would never fit into memory")]
+
+
+def picture(p: Pair, both: Both) -> Picture:
+    """Requests finished against time."""
+    lines = [Line(side, _staircase(run)) for side, run in zip(p.sides, both.runs, strict=True)]
+    keys = [_key(run) for run in both.runs]
+    right = max(run.summary["duration_s"] for run in both.runs)
+    return Picture(HEIGHTS["served"], 0.0, right, lines, [], [], keys, log=False)
+
+
+def _staircase(run: Served) -> dict[str, Any]:
+    done = np.arange(1, len(run.finished) + 1)
+    ends = np.append(run.finished, run.summary["duration_s"])
+    x, y = np.concatenate([[0.0], ends]), np.concatenate([[0], done, [len(run.finished)]])
+    return {"x": x, "y": y.astype(float), "meaning": "decode", "segment": 0}
+
+
+def alone(side: Side, run: Served) -> str:
+    """What is said of a side whose other cannot serve."""
+    return f"{side.name} alone: {_key(run)[0]}."
+
+
+def _key(run: Served) -> tuple[str, str]:
+    s = run.summary
+    ttft, tpot = format.seconds(s["ttft_s"]), format.seconds(s["tpot_s"])
+    speed = format.significant(s["output_tokens_per_s"])
+    return (
+        f"first token after {ttft}, then {tpot} a token; {speed} tokens a second",
+        f"{ttft}, {tpot}; {speed} tokens/s",
+    )
