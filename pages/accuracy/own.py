@@ -67,7 +67,8 @@ def show() -> None:
     if told := words.impossible(table):
         components.complaint(told)
     data = own_data(table)
-    chart.draw(charts.own_spec(ticks(data["frame"])), data, key="own_steps_picture", alt=words.own_alt(table, summary))
+    spec, alt = charts.own_spec(ticks(data["frame"])), words.own_alt(table, summary)
+    chart.draw(spec, data, key="own_steps_picture", alt=alt, title="Predicted against measured steps")
     words.own_table(table).draw()
 
 

@@ -18,7 +18,8 @@ components.top(scenario, *words.headline(), context=words.CONTEXT)
 
 if errors.rows:
     drawn = errors.picture(charts.PITCH, charts.TOP)
-    chart.draw(charts.errors_spec(len(errors.rows)), drawn, key="errors", alt=words.errors_alt(errors))
+    spec, alt = charts.errors_spec(len(errors.rows)), words.errors_alt(errors)
+    chart.draw(spec, drawn, key="errors", alt=alt, title="Errors of floor and estimate")
 else:
     components.complaint("Nobody measured that operation there: choose another GPU or another operation.")
 
@@ -53,7 +54,7 @@ for number, step in enumerate(steps):
         for line in step.rests_on:
             components.note(line)
 
-components.section("Try your own", "Steps that you measured: what the floor and the estimate say of them.")
+components.section("Try your own", "Steps that you measured: what the floor and the estimate say of them.", asks=True)
 own.ask()
 own.show()
 

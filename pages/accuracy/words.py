@@ -103,6 +103,7 @@ def errors_table(errors: Errors) -> Table:
             Column("measurements", several, wide_only=True),
         ],
         rows=errors.rows,
+        title="Errors of floor and estimate",
     )
 
 
@@ -328,6 +329,7 @@ def own_table(judged: pd.DataFrame, most: int = 12) -> Table:
             Column("note", lambda row: row.note[:40], left=True, wide_only=True),
         ],
         rows=rows,
+        title="Steps that the estimate is furthest off on",
     )
 
 

@@ -68,7 +68,8 @@ def picture(results: Results) -> None:
     """Measured steps on the post's axes, where this model's were measured."""
     if len(results.steps):
         data = frames.time_data(results.profile, results.model, results.steps)
-        chart.draw(charts.time_spec(), data, key="measure_time", alt=words.time_alt(results.profile, results.steps))
+        alt = words.time_alt(results.profile, results.steps)
+        chart.draw(charts.time_spec(), data, key="measure_time", alt=alt, title="Measured steps against their tokens")
 
 
 def show(results: Results) -> None:
@@ -103,7 +104,8 @@ def _under_the_roof(results: Results) -> None:
     if results.residuals.flops.gt(0).any():
         components.section("Under the roof", "What each measured kernel reached, against the work that it does a byte.")
         data = frames.roof_data(results.residuals, hw.bandwidth, hw.peak[dtype])
-        chart.draw(charts.roof_spec(), data, key="measure_roof", alt=words.roof_alt(results.profile))
+        alt = words.roof_alt(results.profile)
+        chart.draw(charts.roof_spec(), data, key="measure_roof", alt=alt, title="Measured kernels under the roof")
 
 
 def _over_context(results: Results) -> None:
@@ -111,4 +113,5 @@ def _over_context(results: Results) -> None:
     if len(table):
         components.section("Decode attention against context", "One layer: it reads every cached token once.")
         data = frames.context_data(table, results.profile.hardware.bandwidth)
-        chart.draw(charts.context_spec(), data, key="measure_context", alt=words.context_alt(table))
+        alt, title = words.context_alt(table), "Decode attention against context"
+        chart.draw(charts.context_spec(), data, key="measure_context", alt=alt, title=title)

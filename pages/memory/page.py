@@ -14,7 +14,7 @@ if not numbers.known:
     asked.own_memory(numbers)
 else:
     components.top(scenario, *words.headline(numbers), context=CONTEXT)
-    chart.draw(charts.bar_spec(), numbers.bar_data(), key="memory_bar", alt=words.bar_alt(numbers))
+    chart.draw(charts.bar_spec(), numbers.bar_data(), key="memory_bar", alt=words.bar_alt(numbers), title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
         controls.slider("batch", "Sequences, B")
@@ -35,7 +35,8 @@ else:
 
     components.section("How many fit, by context", words.CURVE)
     if numbers.weights_alone_fit:
-        chart.draw(charts.curve_spec(), numbers.curve_data(), key="memory_curve", alt=words.curve_alt(numbers))
+        curve, alt = numbers.curve_data(), words.curve_alt(numbers)
+        chart.draw(charts.curve_spec(), curve, key="memory_curve", alt=alt, title=words.MOST)
     else:
         components.note("The weights alone do not fit, so no sequence of any length does.")
 

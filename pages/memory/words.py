@@ -29,6 +29,7 @@ from pages.parts.format import (
 )
 from pages.parts.layers import cached_values, mixer_name
 
+BAR, MOST = "What lies in the memory", "How many sequences fit, by context"
 _EXACT = 1e-9
 _ANY = "any length"
 

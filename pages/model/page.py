@@ -13,7 +13,8 @@ components.top(scenario, *words.headline(numbers), context="counted from the con
 if words.left_out(numbers):
     components.complaint(words.left_out(numbers))
 
-chart.draw(charts.stack_spec(len(numbers.lanes)), numbers.stack_data(), key="stack", alt=words.stack_alt(numbers))
+stack, alt = numbers.stack_data(), words.stack_alt(numbers)
+chart.draw(charts.stack_spec(len(numbers.lanes)), stack, key="stack", alt=alt, title="The layers of the model")
 with st.container(width=420, key="model_context"):
     controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")
 own.ask()

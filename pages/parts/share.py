@@ -50,9 +50,10 @@ def _link() -> None:
 
 def _scenario() -> None:
     components.caption("Scenario, all settings as JSON")
+    text = scenario_file.write(state.snapshot())  # now: what is written later cannot see the session
     st.download_button(
         "Download scenario",
-        lambda: scenario_file.write(state.snapshot()),
+        text,
         "stepcost-scenario.json",
         "application/json",
         on_click="ignore",

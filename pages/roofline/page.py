@@ -20,7 +20,7 @@ numbers = Roofline(
 
 components.top(numbers.scenario, *words.headline(numbers))
 
-chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers))
+chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers), title=words.TIME)
 dragging.bridge(["time", "roof"])
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
@@ -34,7 +34,7 @@ components.note(words.below_picture(numbers))
 components.derivation(arithmetic.arithmetic(numbers), key="arithmetic")
 
 components.section("The same step under the roof", words.under_the_roof(numbers))
-chart.draw(roof_spec(), roof_data(numbers), key="roof", alt=words.roof_alt(numbers))
+chart.draw(roof_spec(), roof_data(numbers), key="roof", alt=words.roof_alt(numbers), title=words.ROOF)
 
 components.section("Where the step goes")
 with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):

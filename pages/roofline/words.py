@@ -7,6 +7,7 @@ from pages.parts.components import Figure, Ink, Part, Question, Text
 from pages.parts.state import MOST_SEQUENCES
 from pages.roofline.numbers import Roofline, operations
 
+TIME, ROOF = "Time of a step against its tokens", "The operations of the step under the roof"
 _CLOSE = 1e-3
 
 

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 from costmodel import serving
-from pages.parts import chart, components, controls, state
+from pages.parts import chart, components, controls, offers, spreadsheet, state
 from pages.scheduler import charts, frames, runs, settings, step_view, sweep_view, watch, words
 from pages.scheduler.words import Side
 
@@ -51,6 +51,7 @@ if b is not None:
                 {**data, "end": frames.cursor(end, 0)},
                 key=f"small_{letter}",
                 alt=words.small_alt(side),
+                title=f"Timeline of {letter}",
             )
 
 components.section(
@@ -65,16 +66,8 @@ if (kept := st.session_state.get("_sweep")) is not None and kept[1] == plan:
     now = plan.knobs.token_budget if kept[0] is sweep_view.BUDGET else None
     sweep_view.draw(kept[0], kept[2], kept[3], now)
 
-components.section("Take it along")
-with st.container(horizontal=True, key="exports"):
-    st.download_button("Requests, CSV", lambda: a.run.requests.to_csv(index=False), "requests.csv", on_click="ignore")
-    st.download_button("Steps, CSV", lambda: a.run.steps.to_csv(index=False), "steps.csv", on_click="ignore")
-    st.download_button(
-        "Trace for Perfetto",
-        lambda: json.dumps(serving.chrome_trace(a.run)),
-        "trace.json",
-        "application/json",
-        on_click="ignore",
-    )
+offers.file("Requests of A", "csv", lambda: spreadsheet.frame(a.run.requests))
+offers.file("Steps of A", "csv", lambda: spreadsheet.frame(a.run.steps))
+offers.file("Trace of A for Perfetto", "json", lambda: json.dumps(serving.chrome_trace(a.run)))
 
 components.questions(words.QUESTIONS, key="scheduler_question")

@@ -115,7 +115,8 @@ def draw(sweep: Sweep, table: pd.DataFrame, full: float | None, now: float | Non
         "here": pd.DataFrame(marks, columns=["x", "text"]),
     }
     spec = charts.sweep_spec(sweep.quantity, log=sweep.log, integer=sweep.integer)
-    chart.draw(spec, datasets, key=f"sweep_{sweep.knob}", alt=alt(sweep, table, full))
+    said = alt(sweep, table, full)
+    chart.draw(spec, datasets, key=f"sweep_{sweep.knob}", alt=said, title=f"Latencies against {sweep.quantity}")
     components.note(reading(sweep, table, full))
 
 

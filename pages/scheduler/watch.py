@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import components, speaking, state
+from pages.parts import components, offers, speaking, state
 from pages.scheduler import charts, frames, step_view, transport, words
 from pages.scheduler.words import Side
 
@@ -48,6 +48,7 @@ def _timeline(side: Side, crossing: float | None, start: float, number: int) -> 
     window = frames.Window.of(side.run, state.value(ZOOM))
     data = {**side.datasets(window, crossing), "cursor": frames.cursor(start, number)}
     zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
+    offers.picture("timeline", "Timeline of A and its steps")
     with st.container(key="timeline"):
         event = st.vega_lite_chart(
             speaking.said(charts.timeline_spec(), data, words.timeline_alt(side, number)),

@@ -1,4 +1,4 @@
-// What all pictures of cells share: reading the shape data, drawing cells, pointing at them, saving the picture.
+// What all pictures of cells share: reading the shape data, drawing cells, pointing at them, taking the picture along.
 // Nothing is computed here but positions on the page: which cells exist, and what they are, comes with the data.
 
 const STATE = { n: "new", c: "cached", m: "masked", o: "outside", a: "absent", s: "some" };
@@ -162,69 +162,24 @@ class Pointer {
   }
 }
 
-// ---- saving ------------------------------------------------------------------------------------------------------------
+// ---- taking a picture along --------------------------------------------------------------------------------------------
 
 // A picture that stands alone: the style sheet comes along with the colours of the theme that is on, in plain values.
-function standalone(svg, host, fonts = "") {
+function standalone(svg, host) {
   const probe = host.appendChild(document.createElement("i"));
   const colour = (name) => { probe.style.color = `var(${name})`; return getComputedStyle(probe).color; };
-  const sheet = host.getRootNode().querySelector("style[data-cells]").textContent;
-  const style = sheet.replace(/var\(--st-heading-font, serif\)/g, "'Source Serif', Georgia, serif").replace(/var\((--[\w-]+)\)/g, (_, name) => colour(name));
-  const paper = colour("--paper");
+  const serif = (text) => text.replaceAll(SERIF, "'Source Serif', Georgia, serif");
+  const sheet = serif(host.getRootNode().querySelector("style[data-cells]").textContent);
+  const style = sheet.replace(/var\((--[\w-]+)\)/g, (_, name) => colour(name));
   probe.remove();
   const font = getComputedStyle(host).fontFamily.replaceAll('"', "'");
-  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-  const [, , width, height] = parsed.getAttribute("viewBox").split(" ").map(Number);
-  parsed.setAttribute("viewBox", `-20 -16 ${width + 40} ${height + 32}`);
-  parsed.setAttribute("width", width + 40);
-  parsed.setAttribute("height", height + 32);
-  parsed.setAttribute("style", `font-family:${font}`);
-  const before = `<title>${escaped(parsed.getAttribute("aria-label"))}</title><style>${fonts}${style}.grip,.remove{display:none}</style><rect x="-20" y="-16" width="${width + 40}" height="${height + 32}" fill="${paper}"/>`;
-  const text = new XMLSerializer().serializeToString(parsed).replaceAll(SERIF, "'Source Serif', Georgia, serif");
-  return { text: text.replace(">", `>${before}`), width: width + 40, height: height + 32 };
-}
-
-const download = (blob, name) => {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-};
-
-// The page's own fonts, carried along: an image may not fetch any.
-async function fontFaces() {
-  const rules = [...document.styleSheets].flatMap((sheet) => { try { return [...sheet.cssRules]; } catch { return []; } });
-  const wanted = rules.filter((rule) => rule instanceof CSSFontFaceRule && /Source (Sans|Serif)/.test(rule.style.fontFamily) && rule.style.fontStyle !== "italic");
-  const inlined = wanted.map(async (rule) => {
-    const url = /url\("?([^")]+)"?\)/.exec(rule.style.getPropertyValue("src"))?.[1];
-    const blob = await (await fetch(new URL(url, rule.parentStyleSheet.href ?? document.baseURI))).blob();
-    const data = await new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result); reader.readAsDataURL(blob); });
-    return `@font-face{font-family:${rule.style.fontFamily};font-weight:${rule.style.fontWeight || "400"};src:url(${data})}`;
-  });
-  return (await Promise.allSettled(inlined)).map(({ value }) => value ?? "").join("");
-}
-
-async function savePng({ text, width, height }, name) {
-  const image = new Image();
-  image.src = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  URL.revokeObjectURL(image.src);
-  canvas.toBlob((blob) => download(blob, `${name}.png`), "image/png");
-}
-
-const EXPORT_WIDTH = 1180;
-
-function saveButtons(bar, host, name, draw) {
-  const [svg, png] = ["svg", "png"].map((kind) => bar.querySelector(`[data-save=${kind}]`));
-  svg.onclick = () => download(new Blob([standalone(draw(EXPORT_WIDTH), host).text], { type: "image/svg+xml" }), `${name}.svg`);
-  png.onclick = async () => savePng(standalone(draw(EXPORT_WIDTH), host, await fontFaces()), name);
+  return serif(svg).replace(">", ` style="font-family:${font}"><style>${style}.grip,.remove{display:none}</style>`);
 }
 
 // ---- the frame of a picture ------------------------------------------------------------------------------------------
 
 const MARKUP = `
-<div class="head"><div class="legend"></div><div class="bar"><button type="button" data-save="svg">SVG</button><button type="button" data-save="png">PNG</button></div></div>
+<div class="head"><div class="legend"></div></div>
 <div class="frame" tabindex="0" role="group"><div class="canvas"></div><div class="tip" role="status" hidden></div></div>`;
 
 const LEGEND = [
@@ -241,12 +196,13 @@ function legend(place, looks) {
 // The looks that occur in a sheet, for its legend.
 const looksOf = (sheet) => new Set(sheet.cells.map(({ state, phase }) => (state === "new" ? `new ${phase}` : state)));
 
-// One picture in a frame of its own. draw(width) gives {sheet, height, alt}; it is called again when the width changes.
+// One picture in a frame of its own, which the Share menu finds by its name. draw(width) gives {sheet, height, alt}; it is called again when the width changes.
 class Picture {
   constructor(root, name, keys = "Arrow keys go from cell to cell.") {
     Object.assign(this, { root, name, keys });
     root.innerHTML = MARKUP;
-    [this.legend, this.bar, this.frame] = [".legend", ".bar", ".frame"].map((name) => root.querySelector(name));
+    root.dataset.part = name;
+    [this.legend, this.frame] = [".legend", ".frame"].map((name) => root.querySelector(name));
     this.canvas = this.frame.querySelector(".canvas");
     this.pointer = new Pointer(this.frame, this.frame.querySelector(".tip"));
     this.observer = new ResizeObserver(() => { if (Math.abs(this.frame.clientWidth - (this.width ?? 0)) > 1) this.paint(); });
@@ -255,7 +211,11 @@ class Picture {
 
   set(draw) {
     this.draw = draw;
-    saveButtons(this.bar, this.root, this.name, (width) => { const { sheet, height, alt } = draw(width); return sheet.finish(height, alt); });
+    this.root.drawAlone = (width) => {
+      const { sheet, height, alt } = draw(width);
+      this.paint();            // what was noted while drawing is of the page's width again
+      return standalone(sheet.finish(height, alt), this.root);
+    };
   }
 
   paint() {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+from pages.parts import offers
 
 _FOLDER = Path(__file__).parent
 
@@ -15,13 +17,30 @@ def _read(*names: str) -> str:
     return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
+TITLES: Mapping[str, Mapping[str, str]] = {
+    "shapes_step": {"prefill-and-decode": "Prefill and decode, one step of one block"},
+    "shapes_run": {"run": "One step of a run", "cache-triangle": "What a cache saves, step by step"},
+    "shapes_gathered": {"gathered": "Sequences gathered in one step"},
+    "shapes_mixed": {"gathered": "A chunk of a prompt beside decodes"},
+    "shapes_heads": {"heads": "Query heads, and the keys that each reads"},
+}
+"""What each picture is called where it is taken along, by the key of its component and its name there."""
+
+
 def _component(name: str, *scripts: str) -> Callable[..., Any]:
-    return st.components.v2.component(
+    component = st.components.v2.component(
         f"shapes_{name}",
         html=f"<style data-cells>{_read('cells.css')}</style>\n<div class='shapes'></div>\n",
         css=_read("frame.css"),
         js=_read("cells.js", *scripts),
     )
+
+    def draw(*, key: str, **more: Any) -> Any:
+        for part, title in TITLES[key].items():
+            offers.picture(key, title, part)
+        return component(key=key, **more)
+
+    return draw
 
 
 step = _component("step", "panel.js", "step.js")

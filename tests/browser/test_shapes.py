@@ -276,24 +276,7 @@ def test_a_store_is_dragged_and_a_sequence_added(page: Page) -> None:
     page.wait_for_function("new URL(location).searchParams.get('lengths') === '4.7.4.3'")
 
 
-# ---- saving, phones, themes -----------------------------------------------------------------------------------------
-
-
-def test_pictures_are_saved_as_svg_and_png(shown: Page, tmp_path: Path) -> None:
-    step = picture(shown, "step")
-    with shown.expect_download() as svg:
-        step.get_by_role("button", name="SVG").click()
-    svg.value.save_as(tmp_path / "step.svg")
-    root = ET.parse(tmp_path / "step.svg").getroot()  # noqa: S314  # the page under test made it
-    drawn = [e for e in root.iter() if e.get("data-part") == "scores" and e.get("data-state") == "new"]
-    assert len(drawn) == 21 + 6
-    assert "var(" not in (tmp_path / "step.svg").read_text(), "colours are written out"
-    with shown.expect_download() as png:
-        step.get_by_role("button", name="PNG").click()
-    png.value.save_as(tmp_path / "step.png")
-    head = (tmp_path / "step.png").read_bytes()[:24]
-    assert head.startswith(b"\x89PNG")
-    assert int.from_bytes(head[16:20], "big") == 2 * (1180 + 40)
+# ---- phones, themes -----------------------------------------------------------------------------------------
 
 
 def test_a_step_between_has_its_cells(shown: Page) -> None:
