@@ -88,11 +88,12 @@ def complaint(text: Text) -> None:
     st.html(f'<div class="sc sc-notice" role="alert"><p>{markup(text)}</p></div>')
 
 
-def section(title: str, text: Text = "") -> None:
-    """A heading, and the sentence that says what follows."""
+def section(title: str, text: Text = "", *, asks: bool = False) -> None:
+    """A heading, and the sentence that says what follows. ``asks``: only controls, nothing to show to an audience."""
     offers.current().section = title
-    below = f'<p class="sc sc-note">{markup(text)}</p>' if text else ""
-    st.html(f'<h2 class="sc sc-section">{markup(title)}</h2>{below}')
+    kind = " sc-asks" if asks else ""
+    below = f'<p class="sc sc-note{kind}">{markup(text)}</p>' if text else ""
+    st.html(f'<h2 class="sc sc-section{kind}">{markup(title)}</h2>{below}')
 
 
 _BADGES = {
@@ -248,7 +249,7 @@ class Question:
 
 def questions(asked: Sequence[Question], *, key: str) -> None:
     """End a page with questions, each with a button that sets the controls to its answer."""
-    section("Try it")
+    section("Try it", asks=True)
     for number, question in enumerate(asked):
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_{number}"):
             st.html(f'<p class="sc sc-question">{markup(question.text)}</p>')

@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import controls, offers, share, speaking, state, theme
+from pages.parts import controls, offers, presenting, share, speaking, state, theme
 
 
 @st.cache_resource(show_spinner=False)
@@ -69,6 +69,9 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     theme.apply()
     speaking.name_pictures()
     controls.sidebar()
+    with st.sidebar:
+        presenting.offer()
+    presenting.stage()
     offers.begin(page.title.lower())
     corner = st.container(key="share_corner")
     with suppress(StopException):  # of a page that has said all that there is to say

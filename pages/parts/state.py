@@ -268,6 +268,7 @@ CONTROLS: dict[str, Control] = {
         Choice("other_hardware", "h200-sxm", cm.hardware),
         Choice("other_model", "llama-3.1-8b", cm.model),
         Number("hourly_b", 0.0, 0.0, 20.0, step=0.1),
+        Choice("present", "off", lambda: ("off", "on")),
         Choice("error_rows", "operation", lambda: ("operation", "gpu", "dtype")),
         Choice("error_gpu", "all", lambda: ("all", *accuracy.gpus(), accuracy.UNSEEN)),
         Choice("error_operation", "all", lambda: ("all", *accuracy.operations())),
