@@ -1,6 +1,7 @@
 """A real Streamlit server on a free loopback port."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.reference import ROOT
 
@@ -46,6 +48,33 @@ def serving(log: Path, *flags: str, prefix: str = "", environment: Mapping[str, 
         _stop(process)
     text = log.read_text(errors="replace")
     assert "Traceback" not in text, f"the server's log holds a traceback:\n{text}"
+
+
+def process_id(address: str) -> int:
+    """The process that serves this address."""
+    flag = f"--server.port={urlsplit(address).port}".encode()
+    (found,) = (int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if flag in _words(path))
+    return found
+
+
+def resident_mb(address: str) -> float:
+    """Memory of the server at this address that is in use, in MB (1e6 bytes)."""
+    status = Path(f"/proc/{process_id(address)}/status").read_text(encoding="utf-8")
+    (found,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return int(found) * 1024 / 1e6
+
+
+def processor_seconds(address: str) -> float:
+    """Time that the server at this address has spent on the processors so far."""
+    fields = Path(f"/proc/{process_id(address)}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _words(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\0")
+    except OSError:  # it has ended meanwhile
+        return []
 
 
 def _free_port() -> int:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,7 +11,7 @@ import live
 from live import store
 from tests.browser.conftest import NewPage
 from tests.browser.driving import LOAD_MS, settle
-from tests.browser.server import serving
+from tests.browser.server import process_id, serving
 from tests.live.processes import workers
 
 LONG = 120_000  # ms, a bound against hanging: loading PyTorch, on a busy machine
@@ -28,16 +27,7 @@ def machine(tmp_path: Path) -> Iterator[str]:
 
 def measuring(address: str) -> list[int]:
     """Worker processes of the server at this address."""
-    flag = f"--server.port={urlsplit(address).port}".encode()
-    (server,) = (int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if flag in _words(path))
-    return workers(server)
-
-
-def _words(path: Path) -> list[bytes]:
-    try:
-        return path.read_bytes().split(b"\0")
-    except OSError:  # it has ended meanwhile
-        return []
+    return workers(process_id(address))
 
 
 def badge(page: Page, words: str) -> None:
