@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching import layers
 from pages.compare.frames import BAR, HEIGHTS
 from pages.parts import format
-from pages.parts.chart import Spec, at, colour, colour_field
+from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
 from pages.parts.plane import Plane
 
 DASH = [7, 5]
@@ -106,7 +106,7 @@ def _limits(plane: Plane) -> Spec:
 
 
 def _bar_texts() -> Spec:
-    return layers.over("key", layers.label(_TEXT, "ink", at("2", f"type+datum.row*{BAR}"), weight=600))
+    return layers.over("key", layers.label(_fitting(2), "ink", at("2", f"type+datum.row*{BAR}"), weight=600))
 
 
 def _overlay(plane: Plane, title: str) -> Spec:
@@ -182,6 +182,11 @@ def _rules(plane: Plane) -> Spec:
     return layers.over("rules", *drawn, *names)
 
 
+def _fitting(left: int) -> str:
+    """The long text where there is room for it, else the short one."""
+    return f"({PHONE}||{left}+{text_width('datum.text')}>width?datum.short:datum.text)"
+
+
 def key() -> Spec:
     """Two lines of text at the top, each after a piece of its own line."""
     y = f"type+1+datum.row*({layers.TYPE_LINE}+2)"
@@ -194,5 +199,5 @@ def key() -> Spec:
             "encoding": {**ends, "stroke": colour("ink")},
         }
 
-    text = layers.label(_TEXT, "ink", at("38", y), weight=600)
+    text = layers.label(_fitting(38), "ink", at("38", y), weight=600)
     return layers.over("key", piece("A", layers.line(4)), piece("B", layers.line(2.6, DASH)), text)

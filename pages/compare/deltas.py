@@ -121,7 +121,7 @@ def _turns(p: Pair) -> Iterable[Delta]:
 
 def _crossing(p: Pair, ridge: float) -> Delta:
     name = "crossing T*, tokens"
-    found = [side.roofline.crossing_of_weights for side in p.sides]
+    found = [side.batching.weights_crossing for side in p.sides]
     values = ["never" if at is None else format.count(at) for at in found]
     a, b = found
     if a is None or b is None:

@@ -219,13 +219,12 @@ def _time_marks(side: Side, *, estimated: bool) -> Iterable[Mark]:
 
 
 def _crossing(side: Side) -> Rule:
-    r = side.roofline
-    if r.crossing is None:
+    at = side.crossing
+    if at is None:
         return Rule(side, math.inf, 1.0, "decode steps never cross", "never crosses")
-    step = cm.Step.decode(r.crossing, side.context)
-    number = format.count(r.crossing)
-    seconds = float(r.floor.price(step, side.count).seconds)
-    return Rule(side, r.crossing, seconds, f"compute-bound from T* = {number}", f"T* = {number}")
+    number = format.count(at)
+    seconds = float(side.roofline.floor.price(cm.Step.decode(at, side.context), side.count).seconds)
+    return Rule(side, at, seconds, f"compute-bound from T* = {number}", f"T* = {number}")
 
 
 def _times(side: Side) -> tuple[str, str]:

@@ -46,6 +46,11 @@ class Side:
         return Batching(self.scenario, self.batch, self.context, self.count, self.hourly, self.memory)
 
     @property
+    def crossing(self) -> float | None:
+        """T* of decode steps at its count; kept while only the batch changes."""
+        return self.batching.crossing(self.context) if self.roofline.counts_caches else self.batching.weights_crossing
+
+    @property
     def estimates(self) -> bool:
         """Whether fitted or measured rates speak of it."""
         return self.roofline.estimates
