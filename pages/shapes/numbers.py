@@ -99,14 +99,11 @@ class Shapes:
 
     def store_bytes(self, shapes: Iterable[Shape]) -> float:
         """Bytes of keys, values and states that these sequences move in one step, through all layers."""
-        chosen = list(shapes)
-        step = cm.Step(new=[s.new for s in chosen], cached=[s.cached for s in chosen])
-        return column(self.scenario.datasheet().price(step, "attention"), "kv_bytes")
+        return _store_bytes(self.scenario.datasheet(), tuple((s.new, s.cached) for s in shapes))
 
     def decode_bytes(self, lengths: Sequence[int]) -> list[float]:
         """The same for a decode over each of these lengths alone."""
-        table = self.scenario.datasheet().price(cm.Step.decode(batch=1, context=lengths), "attention").operations
-        return [float(value) for value in table.groupby("point")["kv_bytes"].sum()]
+        return [_store_bytes(self.scenario.datasheet(), ((1, length),)) for length in lengths]
 
     @cached_property
     def kept(self) -> Bill:
@@ -128,6 +125,13 @@ class Shapes:
 def column(cost: cm.Cost, name: str) -> float:
     """Sum of one column of a cost's operations."""
     return float(cost.operations[name].sum())
+
+
+@lru_cache(maxsize=512)
+def _store_bytes(scenario: Scenario, sequences: tuple[tuple[int, int], ...]) -> float:
+    """The same, of sequences of (new, cached) tokens."""
+    step = cm.Step(new=[new for new, _ in sequences], cached=[cached for _, cached in sequences])
+    return column(scenario.price(step, "attention"), "kv_bytes")
 
 
 @lru_cache(maxsize=32)

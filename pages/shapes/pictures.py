@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from costmodel.model import Experts, Layer
@@ -149,11 +150,12 @@ def mlp_note(layer: Layer) -> str:
 
 def run_frames(run: Run, layer: Layer, hidden: int, columns: int) -> list[Json]:
     """The cells of every step of a run: a decode shows up to ``columns`` of its context, a square fewer."""
-    shapes = (run.shape(layer, hidden, step) for step in range(run.steps))
-    return [
-        cells(shape, rows=shape.rows(CELLS), columns=shape.columns(CELLS if shape.new > 1 else columns))
-        for shape in shapes
-    ]
+    return [_frame(run.shape(layer, hidden, step), columns) for step in range(run.steps)]
+
+
+@lru_cache(maxsize=4096)  # a run that is a little longer shows the same steps, and some more
+def _frame(shape: Shape, columns: int) -> Json:
+    return cells(shape, rows=shape.rows(CELLS), columns=shape.columns(CELLS if shape.new > 1 else columns))
 
 
 # ---- several sequences ----------------------------------------------------------------------------------------------
