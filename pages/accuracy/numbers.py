@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ import costmodel as cm
 from costmodel import accuracy
 from costmodel.dtypes import DTYPES
 from costmodel.model import Experts
+from pages.parts.datasets import Dataset, of_frames
 
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -128,6 +129,18 @@ class Errors:
         return {"frame": pd.DataFrame([{"rows": len(lines)}]), "lines": lines, "dots": dots}
 
 
+@lru_cache(maxsize=64)
+def asked(rows_are: str, gpu: str, operation: str) -> Errors:
+    """The published errors as asked for, grouped once for everybody."""
+    return Errors(rows_are, gpu, operation)
+
+
+@lru_cache(maxsize=64)
+def drawn(errors: Errors, pitch: float, top: float) -> dict[str, Dataset]:
+    """Data of the chart, made once for everybody."""
+    return of_frames(errors.picture(pitch, top))
+
+
 def _order(values: Any) -> Callable[[str], int]:
     known = list(values)
     return lambda value: known.index(value) if value in known else len(known)
@@ -157,6 +170,7 @@ def _row(name: str, regime: str, part: pd.DataFrame) -> Row:
     )
 
 
+@cache
 def whole_steps(regime: str) -> Any:
     """Errors on all judged whole steps of "dense" or "MoE" models, as one row."""
     table = accuracy.published()
@@ -193,6 +207,7 @@ def _class_name(row: Any) -> str:
 # ---- classes by name, for the words ------------------------------------------------------------------------------
 
 
+@cache
 def classes(operation: str, regime: str | None = None, gpus: tuple[str, ...] = ()) -> pd.DataFrame:
     """Published errors of an operation, of some GPUs (none given: all measured ones)."""
     table = accuracy.published()

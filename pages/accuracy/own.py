@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +14,7 @@ import streamlit as st
 from costmodel import accuracy
 from pages.accuracy import charts, words
 from pages.parts import chart, codec, components, state
+from pages.parts.datasets import Dataset, of_frames
 
 _KEPT, _REFUSED = "_own_steps", "_own_steps_refused"
 _UPLOAD_MB = 2
@@ -23,7 +27,7 @@ class File(Protocol):
     def getvalue(self) -> bytes: ...
 
 
-@st.cache_data(show_spinner=False, max_entries=8)
+@lru_cache(maxsize=8)
 def judged(table: bytes, packed_model: str) -> pd.DataFrame:
     """Judge a table; a model named "custom" is the one of ``packed_model``.
 
@@ -61,15 +65,40 @@ def ask() -> None:
 def show() -> None:
     """What the table comes to: a sentence, the picture, and the steps that are furthest off."""
     kept = st.session_state.get(_KEPT)
-    table = judged(kept or accuracy.SAMPLE.encode(), state.value("model_config"))
-    summary = accuracy.summarise(table)
-    components.note(words.own_sentence(summary, sample=kept is None))
-    if told := words.impossible(table):
-        components.complaint(told)
-    data = own_data(table)
-    spec, alt = charts.own_spec(ticks(data["frame"])), words.own_alt(table, summary)
-    chart.draw(spec, data, key="own_steps_picture", alt=alt, title="Predicted against measured steps")
-    words.own_table(table).draw()
+    table = kept or accuracy.SAMPLE.encode()
+    shown = _shown(table, state.value("model_config"), sample=kept is None)
+    components.note(shown.sentence)
+    if shown.impossible:
+        components.complaint(shown.impossible)
+    spec = charts.own_spec(shown.ticks)
+    chart.draw(spec, shown.data, key="own_steps_picture", alt=shown.alt, title="Predicted against measured steps")
+    shown.furthest.draw()
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a judged table comes to, in words, in figures and as a picture."""
+
+    sentence: components.Text
+    impossible: str
+    data: Mapping[str, Dataset]
+    ticks: tuple[float, ...]
+    alt: str
+    furthest: components.Table
+
+
+@lru_cache(maxsize=8)
+def _shown(content: bytes, packed_model: str, *, sample: bool) -> _Shown:
+    table = judged(content, packed_model)
+    summary, data = accuracy.summarise(table), own_data(table)
+    return _Shown(
+        words.own_sentence(summary, sample=sample),
+        words.impossible(table),
+        of_frames(data),
+        ticks(data["frame"]),
+        words.own_alt(table, summary),
+        words.own_table(table),
+    )
 
 
 def own_data(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.accuracy import charts, own, words
-from pages.accuracy.numbers import OPERATIONS, Errors, gpu_name
-from pages.parts import chart, components, controls, state
+from pages.accuracy import charts, own, snippet, words
+from pages.accuracy.numbers import OPERATIONS, asked, drawn, gpu_name
+from pages.parts import chart, components, controls, offers, state
 
 scenario = controls.scenario()
 if scenario.source == "datasheet":
     scenario = replace(scenario, rates="calibrated", source="calibrated")
 sizes = state.value("batch"), state.value("context"), state.value("prompt")
-errors = Errors(state.value("error_rows"), state.value("error_gpu"), state.value("error_operation"))
+errors = asked(state.value("error_rows"), state.value("error_gpu"), state.value("error_operation"))
 
 components.top(scenario, *words.headline(), context=words.CONTEXT)
 
 if errors.rows:
-    drawn = errors.picture(charts.PITCH, charts.TOP)
+    data = drawn(errors, charts.PITCH, charts.TOP)
     spec, alt = charts.errors_spec(len(errors.rows)), words.errors_alt(errors)
-    chart.draw(spec, drawn, key="errors", alt=alt, title="Errors of floor and estimate")
+    chart.draw(spec, data, key="errors", alt=alt, title="Errors of floor and estimate")
 else:
     components.complaint("Nobody measured that operation there: choose another GPU or another operation.")
 
@@ -59,3 +59,4 @@ own.ask()
 own.show()
 
 components.questions(words.questions(), key="accuracy_question")
+offers.python(lambda: snippet.code(scenario, *sizes, state.own_model()))

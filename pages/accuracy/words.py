@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -39,6 +40,7 @@ def share(value: float) -> Quantity:
     return format.percentage(significant(100 * value, 2 if value < 1 else 3), value)
 
 
+@cache
 def headline() -> list[Words]:
     """The sentence of numbers that the page opens with."""
     dense, moe = whole_steps("dense"), whole_steps("MoE")
@@ -55,6 +57,7 @@ def headline() -> list[Words]:
     ]
 
 
+@cache
 def figures() -> list[Figure]:
     """The numbers of the page."""
     dense, moe = whole_steps("dense"), whole_steps("MoE")
@@ -123,6 +126,7 @@ class Weakness:
     text: str
 
 
+@cache
 def weaknesses() -> list[Weakness]:
     """Where the estimate should not be leant on, in figures."""
     return [_experts(), _latent(), _first_token(), _borrowed(), _small_models(), _two_models()]
@@ -355,6 +359,7 @@ def step_name(row: object) -> str:
     return f"{values['model']}{stored} on {values['hardware']}, {sizes[values['phase']].format(**values)}"
 
 
+@cache
 def questions() -> list[Question]:
     """What a reader may want to try next; the answers set the controls."""
     kernels = accuracy.published()

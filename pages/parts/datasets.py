@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 Dataset = Any  # a pyarrow.Table, which comes without types
@@ -30,6 +31,11 @@ def row(**columns: Any) -> Dataset:
 def rows(records: Sequence[Columns]) -> Dataset:
     """Rows with the same columns, at least one."""
     return pa.table({name: [record[name] for record in records] for name in records[0]})
+
+
+def of_frames(frames: Mapping[str, pd.DataFrame]) -> dict[str, Dataset]:
+    """The same datasets, converted once where they are drawn more than once."""
+    return {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
 
 
 def nothing(*columns: str) -> Dataset:
