@@ -209,7 +209,7 @@ CONTROLS: dict[str, Control] = {
         Choice("league_vendor", "all", lambda: ("all", *sorted({cm.hardware(id_).vendor for id_ in cm.hardware()}))),
         Number("league_memory", 0, 0, 512, grid=(0, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512)),
         Choice("map_x", "batch", lambda: MAP_AXES),
-        Choice("map_y", "context", lambda: MAP_AXES),
+        Choice("map_y", "bandwidth_x", lambda: MAP_AXES),
         Choice("map_value", "seconds", lambda: MAP_VALUES),
         Number(
             "prefill_chunk", 128, 1, 16384, grid=geometric(high=16384, extra=[100, 200, 300, 500, 1000, 2000, 5000])
@@ -262,7 +262,7 @@ CONTROLS: dict[str, Control] = {
         Number("seed", 0, 0, 999),
         Number("sched_step", 47, 0, 999999, bound=False),
         Numbers("zoom", (0, 1000), 0, 1000, most=2),
-        Choice("compare_view", "pair", lambda: ("pair", "league")),
+        Choice("compare_view", "pair", lambda: ("pair", "league", "map")),
         Packed("pinned", lambda text: unpack(text)),  # noqa: PLW0108  # defined below
         Choice("other", "hardware", lambda: OTHERS),
         Choice("other_hardware", "h200-sxm", cm.hardware),
