@@ -21,11 +21,10 @@ def show() -> None:
         components.complaint(sentence)
     for line in words.sides(pair):
         components.note(line)
-    asked.other()
-
     picture = frames.time(pair)
     alt = picture.said("Time of a step against the tokens in it")
     layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
+    asked.other()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
         controls.slider("batch", "Sequences decoding, B")
         controls.slider("prompt", "Prompt, tokens")

@@ -1,0 +1,142 @@
+"""The Compare page in a real Chromium: pin here, change there, see both; presets, changed places, links."""
+
+import re
+import statistics
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.driving import every_view, settle, visit
+from tests.browser.test_batching import MEETING_LABELS, STOPWATCH
+
+RUN_MS = 20_000  # a bound against hanging
+PICTURES = ("time", "roof", "latency", "speed", "context", "memory", "served")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def met(server: str, browser: Browser) -> None:
+    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
+    page = browser.new_page(base_url=f"{server}/")
+    visit(page)
+    page.close()
+
+
+def heading(page: Page) -> Locator:
+    return page.locator("h1.sc-headline")
+
+
+def slider(page: Page, key: str) -> Locator:
+    return page.locator(f".st-key-{key} input[type=range]")
+
+
+def mark(page: Page, chart: str, says: str) -> Locator:
+    """The mark of a chart whose label for a screen reader begins so."""
+    return page.locator(f'.st-key-pair_{chart} svg [aria-label^="{says}"]')
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(".st-key-reasons_pair tr", has=page.get_by_text(name, exact=True))
+
+
+@every_view
+def test_the_page_loads_fits_and_no_label_meets_another(page: Page) -> None:
+    visit(page, "compare?batch=8")
+    expect(heading(page)).to_contain_text("On H200 SXM (B), a decode step takes 248\u00a0µs instead of the 356\u00a0µs")
+    for picture in PICTURES:
+        expect(page.locator(f".st-key-pair_{picture} svg.marks")).to_have_count(1)
+    expect(mark(page, "time", "A: decode of 8, 356\u00a0µs")).to_have_count(1)
+    expect(mark(page, "time", "B: decode of 8, 248\u00a0µs")).to_have_count(1)
+    expect(row(page, "decode step, floor")).to_contain_text("both wait for memory and bandwidth grew 1.43×")
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    assert page.evaluate(MEETING_LABELS) == []
+
+
+@pytest.mark.parametrize("page", ["light", "phone"], indirect=True)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "other=gpus&model=llama-3.1-70b&count=attention&batch=64&rates=calibrated",
+        "other=model&other_model=deepseek-v3&batch=300&count=attention",
+        "other=batch&batch=1024",
+    ],
+)
+def test_labels_keep_apart_in_other_settings(page: Page, query: str) -> None:
+    visit(page, f"compare?{query}")
+    expect(mark(page, "time", "A: decode of")).to_have_count(1)
+    assert page.evaluate(MEETING_LABELS) == []
+
+
+def test_pin_on_one_page_change_and_compare_on_another(page: Page) -> None:
+    visit(page, "roofline?batch=16")
+    page.get_by_role("button", name="Pin as B").click()
+    expect(page.get_by_text("B: Qwen3-0.6B · H100 SXM · bf16 · 1 GPU")).to_be_visible(timeout=RUN_MS)
+    page.get_by_role("link", name="Compare").click()
+    expect(heading(page)).to_contain_text("A and B are the same: a decode step takes both 356\u00a0µs.", timeout=RUN_MS)
+    slider(page, "bandwidth_x").focus()
+    slider(page, "bandwidth_x").press("End")
+    expect(heading(page)).to_contain_text(
+        "As pinned (B), a decode step takes 356\u00a0µs instead of the 89.0\u00a0µs of A"
+    )
+    expect(row(page, "decode step, floor")).to_contain_text("bandwidth fell to 0.250×")
+    expect(mark(page, "time", "A: decode of 16, 89.0\u00a0µs")).to_have_count(1, timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("pinned="))
+    page.reload()
+    settle(page)
+    expect(heading(page)).to_contain_text(
+        "As pinned (B), a decode step takes 356\u00a0µs instead of the 89.0\u00a0µs of A"
+    )
+
+
+def test_a_preset_is_chosen_places_change_and_the_pin_goes(page: Page) -> None:
+    visit(page, "compare?batch=8")
+    choose(page, "other", "twice the bandwidth")
+    expect(heading(page)).to_contain_text(
+        "With twice the bandwidth (B), a decode step takes 178\u00a0µs", timeout=RUN_MS
+    )
+    page.get_by_role("button", name="Change places").click()
+    expect(heading(page)).to_contain_text(
+        "As pinned (B), a decode step takes 356\u00a0µs instead of the 178\u00a0µs of A"
+    )
+    expect(page).to_have_url(re.compile("bandwidth_x=2"), timeout=RUN_MS)
+    page.get_by_role("button", name="Unpin").click()
+    expect(heading(page)).to_contain_text("On H200 SXM (B)", timeout=RUN_MS)
+    expect(page.get_by_role("button", name="Unpin")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("pinned="))
+
+
+def test_new_data_leave_the_views_of_the_charts_standing(page: Page) -> None:
+    visit(page, "compare?batch=16")
+    page.evaluate("document.querySelectorAll('svg.marks').forEach(svg => { svg.dataset.first = 'yes'; })")
+    slider(page, "batch").focus()
+    slider(page, "batch").press("ArrowRight")
+    expect(mark(page, "time", "A: decode of 20,")).to_have_count(1, timeout=RUN_MS)
+    expect(mark(page, "context", "A: 2,048 tokens")).to_have_count(1)
+    standing = page.locator("svg.marks[data-first=yes]")
+    expect(standing).to_have_count(len(PICTURES))
+
+
+def test_the_arithmetic_opens(page: Page) -> None:
+    visit(page, "compare?batch=8")
+    page.get_by_text("Show the arithmetic of the times").click()
+    expect(page.get_by_text("1.000 (bytes, A ÷ B) × 1.433 (bandwidth, B ÷ A)")).to_be_visible()
+
+
+def test_how_long_the_picture_takes_to_follow_the_slider(page: Page) -> None:
+    """A figure to look at, and a bound against hanging: the machine may be busy."""
+    visit(page, "compare?batch=16")
+    page.evaluate(STOPWATCH.replace(".st-key-tradeoff", ".st-key-pair_time"))
+    slider(page, "batch").focus()
+    taken = []
+    for number in range(12):
+        slider(page, "batch").press("ArrowRight" if number % 6 < 3 else "ArrowLeft")
+        page.wait_for_function("window.moved !== null", timeout=RUN_MS)
+        taken.append(float(page.evaluate("window.moved")))
+        page.wait_for_timeout(300)  # the rest of the page follows; the next key shall find it at rest
+    median, best = statistics.median(taken), min(taken)
+    print(f"\nslider to chart on the Compare page: median {median:.0f} ms, best {best:.0f} ms, of {len(taken)}")
+    assert median < RUN_MS
