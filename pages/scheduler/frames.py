@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from costmodel import serving
 from pages.parts import format
+from pages.parts.datasets import Dataset, of_frames, row
 
 MOST_REQUESTS = 200  # drawn in one timeline: a row each, and at most MOST_MARKS marks in all
 MOST_MARKS = 1800
@@ -48,7 +50,7 @@ def bars(run: serving.Run) -> pd.DataFrame:
     place = dict(zip(names, range(len(names)), strict=True))
     table = run.timeline[run.timeline["id"].isin(place)]
     table = table[table["end_s"] > table["start_s"]].head(MOST_MARKS)
-    row = table["id"].map(place).astype(float)
+    height = table["id"].map(place).astype(float)
     half = table["phase"].map(THICKNESS).fillna(0.0) / 2
     return pd.DataFrame(
         {
@@ -56,9 +58,9 @@ def bars(run: serving.Run) -> pd.DataFrame:
             "meaning": table["phase"].map(MEANING),
             "t0": table["start_s"],
             "t1": table["end_s"],
-            "y": row + 0.5,
-            "y0": row + 0.5 - half,
-            "y1": row + 0.5 + half,
+            "y": height + 0.5,
+            "y0": height + 0.5 - half,
+            "y1": height + 0.5 + half,
             "text": [
                 f"{id_}: {phase}, {format.seconds(start)} to {format.seconds(end)}"
                 for id_, phase, start, end in zip(
@@ -107,44 +109,47 @@ def row_names(run: serving.Run) -> pd.DataFrame:
     return pd.DataFrame({"y": rows + 0.5, "name": names})
 
 
-def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None) -> pd.DataFrame:
+def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None) -> Dataset:
     """The row that frames a timeline: its window, and the tops of its scales."""
-    table = composition(run)
-    most = max(float(table["total"].max()) if len(table) else 1.0, float(budget or 1))
-    shown = min(len(run.requests), MOST_REQUESTS)
+    total, used, waiting = _tops(run)
+    most = max(total, float(budget or 1))
     # A pool far larger than what is used would press its curve flat: then the axis ends above the peak.
-    used = float(table["blocks"].max()) if len(table) else 0.0
     pool = float(run.facts.num_blocks)
-    return pd.DataFrame(
-        [
-            {
-                "t0": window.start,
-                "t1": window.end,
-                "rows": float(max(shown, 1)),
-                "tokens": most,
-                "crossing": crossing if crossing is not None and crossing <= most else np.nan,
-                "blocks": pool if pool <= 4 * used else max(used * 1.25, 1.0),
-                "pool": pool,
-                "waiting": max(float(table["waiting"].max()) if len(table) else 0.0, 1.0),
-            }
-        ]
+    return row(
+        t0=window.start,
+        t1=window.end,
+        rows=float(max(min(len(run.requests), MOST_REQUESTS), 1)),
+        tokens=most,
+        crossing=crossing if crossing is not None and crossing <= most else float("nan"),
+        blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),
+        pool=pool,
+        waiting=max(waiting, 1.0),
     )
 
 
-def cursor(start: float, number: int) -> pd.DataFrame:
+def _tops(run: serving.Run) -> tuple[float, float, float]:
+    """Most tokens of a step (1 where there is none), blocks in use, and requests that wait."""
+    s = run.segments
+    if not s.start.size:
+        return 1.0, 0.0, 0.0
+    total = s.decode_tokens + s.prefill_tokens + s.padding_tokens
+    return float(total.max()), float(s.blocks_used.max()), float(s.waiting.max())
+
+
+def cursor(start: float, number: int) -> Dataset:
     """The step that is looked at."""
-    return pd.DataFrame([{"t": start, "text": f"step {number:,}"}])
+    return row(t=start, text=f"step {number:,}")
 
 
-def datasets(run: serving.Run, window: Window, crossing: float | None) -> dict[str, pd.DataFrame]:
+def datasets(run: serving.Run, window: Window, crossing: float | None) -> dict[str, Dataset]:
     """Everything that a timeline shows, but for the cursor."""
-    return {
-        "frame": frame(run, window, crossing, budget_of(run)),
-        "bars": bars(run),
-        "stalls": stalls(run),
-        "steps": composition(run),
-        "names": row_names(run),
-    }
+    return {"frame": frame(run, window, crossing, budget_of(run)), **_whole(run)}
+
+
+@lru_cache(maxsize=32)
+def _whole(run: serving.Run) -> dict[str, Dataset]:
+    """What every picture of a run shows, whichever part of it; made once, for it is drawn many times."""
+    return of_frames({"bars": bars(run), "stalls": stalls(run), "steps": composition(run), "names": row_names(run)})
 
 
 def budget_of(run: serving.Run) -> int | None:

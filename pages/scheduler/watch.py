@@ -46,7 +46,7 @@ def _go_to(step: int, *, playing: bool) -> None:
 
 def _timeline(side: Side, crossing: float | None, start: float, number: int) -> None:
     window = frames.Window.of(side.run, state.value(ZOOM))
-    data = {**side.datasets(window, crossing), "cursor": frames.cursor(start, number)}
+    data = {**frames.datasets(side.run, window, crossing), "cursor": frames.cursor(start, number)}
     zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
     offers.picture("timeline", "Timeline of A and its steps")
     with st.container(key="timeline"):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import pandas as pd
 
 from costmodel import serving
 from pages.parts import format
@@ -23,7 +21,6 @@ class Side:
 
     plan: Plan
     run: serving.Run
-    _drawn: dict[Any, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -35,13 +32,6 @@ class Side:
     def summary(self) -> dict[str, Any]:
         """Its figures."""
         return self.run.summary
-
-    def datasets(self, window: frames.Window, crossing: float | None) -> dict[str, pd.DataFrame]:
-        """What its timeline shows in a window; made once, for the cursor moves over it many times."""
-        kept = self._drawn.get((window, crossing))
-        if kept is None:
-            kept = self._drawn[window, crossing] = frames.datasets(self.run, window, crossing)
-        return kept
 
 
 def headline(a: Side, b: Side | None) -> list[Part]:
