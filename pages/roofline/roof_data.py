@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from costmodel.dtypes import DTYPES
-from pages.parts import format
+from pages.parts import datasets, format
 from pages.roofline import labels
 from pages.roofline.numbers import Roofline, operations
 from pages.roofline.time_data import DRAGGED
@@ -38,12 +38,13 @@ class Page:
 PAGES = (Page(850, 14, 160, "text", "lane", "shift"), Page(300, 11, 70, "short", "lane_phone", "shift_phone"))
 
 
-def roof_data(r: Roofline) -> dict[str, pd.DataFrame]:
-    """Datasets of the picture."""
+@lru_cache(maxsize=64)
+def roof_data(r: Roofline) -> dict[str, datasets.Dataset]:
+    """Datasets of the picture, made once for everybody who looks at it."""
     found, lines = points(r), roofs(r)
     corners = frame(r, found, lines)
-    rows = {"frame": [corners], "roofs": lines, "points": found, "names": names(r, found, lines, corners)}
-    return {name: pd.DataFrame(some) for name, some in rows.items()}
+    some = {"frame": [corners], "roofs": lines, "points": found, "names": names(r, found, lines, corners)}
+    return {name: datasets.rows(rows) for name, rows in some.items()}
 
 
 # ---- points --------------------------------------------------------------------------------------------------

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import costmodel as cm
 from pages.parts import format
+from pages.parts.datasets import Columns, Dataset, nothing, row, stacked, table
 from pages.roofline.numbers import Roofline
 
 DRAGGED = math.log10(4)  # decades that a hand moves a line
 _PER_DECADE = 40  # points of a curve
 
 
-def time_data(r: Roofline) -> dict[str, pd.DataFrame]:
-    """Datasets of the picture."""
+@lru_cache(maxsize=64)
+def time_data(r: Roofline) -> dict[str, Dataset]:
+    """Datasets of the picture, made once for everybody who looks at it."""
     return {"frame": frame(r), "curve": curves(r), "marks": marks(r), "answers": answers(r)}
 
 
@@ -26,11 +28,11 @@ def last_token(r: Roofline) -> float:
     return 1.4 * 10 ** max(4, math.ceil(math.log10(max(r.prompt, r.batch))))
 
 
-def frame(r: Roofline) -> pd.DataFrame:
+def frame(r: Roofline) -> Dataset:
     """One row: the corners of the picture, and the multipliers of the sidebar."""
     bottom, top = _times(r)
     corners = {"left": 0.7, "right": last_token(r), "bottom": bottom, "top": top}
-    return pd.DataFrame([{**corners, "bandwidth_x": r.scenario.bandwidth_x, "compute_x": r.scenario.compute_x}])
+    return row(**corners, bandwidth_x=r.scenario.bandwidth_x, compute_x=r.scenario.compute_x)
 
 
 def _times(r: Roofline) -> tuple[float, float]:
@@ -54,7 +56,7 @@ def _times(r: Roofline) -> tuple[float, float]:
     return float(10.0**bottom), float(10.0**top)
 
 
-def curves(r: Roofline) -> pd.DataFrame:
+def curves(r: Roofline) -> Dataset:
     """Steps over T, without the what-if.
 
     The "step" curve is one prompt of T tokens; "decode" is T sequences over the context, where caches count.
@@ -67,7 +69,7 @@ def curves(r: Roofline) -> pd.DataFrame:
     amounts = [_amounts(r.price_base(step)) for step in steps.values()]
     columns: dict[str, Any] = {name: np.concatenate([a[name] for a in amounts]) for name in amounts[0]}
     columns |= {"curve": np.repeat(list(steps), len(tokens)), "t": np.tile(tokens, len(steps))}
-    return pd.DataFrame({**columns, "bandwidth": r.base.hardware.bandwidth})
+    return table({**columns, "bandwidth": r.base.hardware.bandwidth})
 
 
 def _amounts(cost: cm.Cost) -> dict[str, Any]:
@@ -75,22 +77,22 @@ def _amounts(cost: cm.Cost) -> dict[str, Any]:
     return {"flops": cost.flops, "bytes": cost.bytes, "peak": cost.flops / cost.compute_seconds}
 
 
-def marks(r: Roofline) -> pd.DataFrame:
+def marks(r: Roofline) -> Dataset:
     """One row: the decode step and the prefill of the page, and the steps by which their labels find room."""
     prompt, batch = float(r.prompt), float(r.batch)
     decodes = {"decode": batch, "ahead": 16 * batch, "beside": max(1.0, 0.15 * prompt), "over": prompt}
     decodes["beyond"] = 16 * prompt
     prompts = {"prefill": prompt, "later": 16 * prompt}
-    row: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "bandwidth": r.base.hardware.bandwidth,
         "caches": r.counts_caches,
         "context": r.context,
         "asymptote": r.asymptote if r.counts_caches else None,
         **_answered(r),
     }
-    row |= _priced(r, decodes, cm.Step.decode(np.array([*decodes.values()]), r.context))
-    row |= _priced(r, prompts, cm.Step.prefill(np.array([*prompts.values()])))
-    return pd.DataFrame([row])
+    columns |= _priced(r, decodes, cm.Step.decode(np.array([*decodes.values()]), r.context))
+    columns |= _priced(r, prompts, cm.Step.prefill(np.array([*prompts.values()])))
+    return row(**columns)
 
 
 def _priced(r: Roofline, tokens: dict[str, float], steps: cm.Step) -> dict[str, float]:
@@ -109,17 +111,16 @@ def _answered(r: Roofline) -> dict[str, Any]:
     return {"decode_e": r.estimate.seconds, "prefill_e": r.prefill_estimate.seconds, "answer": answer}
 
 
-def answers(r: Roofline) -> pd.DataFrame:
+def answers(r: Roofline) -> Dataset:
     """What another source says over T, decode steps and prefills apart; no rows where the datasheet speaks."""
     if not r.estimates:
-        return pd.DataFrame({"kind": [], "t": [], "seconds": [], "low": [], "high": []})
+        return nothing("kind", "t", "seconds", "low", "high")
     tokens = 2.0 ** np.arange(14)
     steps = {"decode": cm.Step.decode(tokens[:10], r.context), "prefill": cm.Step.prefill(tokens)}
-    return pd.concat([_answer(r, kind, step) for kind, step in steps.items()], ignore_index=True)
+    return stacked(*(_answer(r, kind, step) for kind, step in steps.items()))
 
 
-def _answer(r: Roofline, kind: str, step: cm.Step) -> pd.DataFrame:
+def _answer(r: Roofline, kind: str, step: cm.Step) -> Columns:
     """A sweep of steps priced by the source that speaks, with its band."""
     cost = r.scenario.price(step)
-    columns = {"t": np.ravel(step.tokens), "seconds": cost.seconds, "low": cost.low, "high": cost.high}
-    return pd.DataFrame(columns).assign(kind=kind)
+    return {"t": np.ravel(step.tokens), "seconds": cost.seconds, "low": cost.low, "high": cost.high, "kind": kind}

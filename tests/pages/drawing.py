@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pandas as pd
+import pyarrow as pa
 import vl_convert
 
 GLYPH = 0.47  # mean width of a letter of the app's own font, in its size
@@ -34,15 +35,16 @@ class Label:
         )
 
 
-def svg(spec: Mapping[str, Any], data: Mapping[str, pd.DataFrame], *, width: float, **params: float | None) -> str:
-    """Draw a spec at a width, with its parameters where a hand would have dragged them."""
+def svg(spec: Mapping[str, Any], data: Mapping[str, Any], *, width: float, **params: float | None) -> str:
+    """Draw a spec with its data (Arrow or pandas) at a width, its parameters where a hand would have dragged them."""
     drawn: dict[str, Any] = copy.deepcopy(dict(spec))
     for param in drawn.get("params", []):
         if param["name"] in params:
             param["value"] = params[param["name"]]
     drawn |= {"width": width, "autosize": {"type": "none"}, "padding": 60}
+    frames = {name: rows.to_pandas() if isinstance(rows, pa.Table) else rows for name, rows in data.items()}
     drawn["datasets"] = {
-        name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in data.items()
+        name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in frames.items()
     }
     return vl_convert.vegalite_to_svg(drawn)
 
