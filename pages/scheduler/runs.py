@@ -1,11 +1,12 @@
-"""Runs of the simulator for the page: the policy that the controls describe, simulated once and kept in the session."""
+"""Runs of the simulator for the page: the policy that the controls describe, simulated once for everybody."""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -40,7 +41,9 @@ BUDGETED: Mapping[str, str] = {
 WATERMARKED = ("vllm_v1", "vllm_v0", "sarathi")
 
 _LONG_RUN = 400  # requests from which the plain loop would take longer than a moment
-_KEPT = 8  # runs a session keeps
+_KEPT = 32  # runs, for all sessions together: equal plans give equal runs
+_RUNS: OrderedDict[Plan, serving.Run] = OrderedDict()
+_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,11 @@ class Knobs:
 
     def build(self, longest_prompt: int) -> serving.Policy:
         """The policy; ``longest_prompt``: what a policy that cannot cut prompts has to take whole."""
-        return serving.policy(self.policy, max_num_seqs=self.max_seqs, **_TAKES[self.policy](self, longest_prompt))
+        return serving.policy(self.policy, **self.arguments(longest_prompt))
+
+    def arguments(self, longest_prompt: int) -> dict[str, Any]:
+        """What the policy is built with."""
+        return {"max_num_seqs": self.max_seqs, **_TAKES[self.policy](self, longest_prompt)}
 
 
 def whole_prompt_budget(longest_prompt: int) -> int:
@@ -164,19 +171,35 @@ class Plan:
     def simulate(self, requests: pd.DataFrame, **more: Any) -> serving.Run:
         """Run these requests."""
         policy = self.knobs.build(int(requests["prompt_tokens"].max()))
-        engine = "steps" if len(requests) <= _LONG_RUN else "jump"
-        return serving.simulate(requests, policy, **{**self.options(), "engine": engine, **more})
+        return serving.simulate(requests, policy, **{**self.options(), "engine": engine(len(requests)), **more})
+
+
+def engine(requests: int) -> Literal["steps", "jump"]:
+    """The engine that so many requests are simulated by."""
+    return "steps" if requests <= _LONG_RUN else "jump"
 
 
 def run(plan: Plan, requests: Callable[[], pd.DataFrame]) -> serving.Run:
-    """The run of a plan, simulated unless this session still has it."""
-    kept: OrderedDict[Plan, serving.Run] = st.session_state.setdefault("_runs", OrderedDict())
-    if plan not in kept:
-        kept[plan] = _with_progress(plan, requests())
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    kept.move_to_end(plan)
-    return kept[plan]
+    """The run of a plan, simulated unless somebody has asked for the same one lately."""
+    with _LOCK:
+        found = _RUNS.get(plan)
+        if found is not None:
+            _RUNS.move_to_end(plan)
+            return found
+    found = _with_progress(plan, requests())
+    with _LOCK:
+        _RUNS[plan] = found
+        while len(_RUNS) > _KEPT:
+            _RUNS.popitem(last=False)
+    return found
+
+
+def stepped(shared: serving.Run) -> serving.Run:
+    """This session's own copy of a run, to step through: it remembers where it stands."""
+    kept = st.session_state.get("_stepped")
+    if kept is None or kept[0] is not shared:
+        kept = st.session_state["_stepped"] = (shared, replace(shared))
+    return kept[1]
 
 
 def _with_progress(plan: Plan, requests: pd.DataFrame) -> serving.Run:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import components, offers, speaking, state
-from pages.scheduler import charts, frames, step_view, transport, words
+from pages.scheduler import charts, frames, runs, step_view, transport, words
 from pages.scheduler.words import Side
 
 STEP, ZOOM = "sched_step", "zoom"
@@ -26,7 +26,7 @@ def watch(side: Side, crossing: float | None) -> None:
         return
     number = min(int(state.value(STEP)), steps - 1)
     st.session_state[STEP] = number
-    view = side.run.explain(number)
+    view = runs.stepped(side.run).explain(number)
     _timeline(side, crossing, view.start_s, number)
     with st.container(horizontal=True, vertical_alignment="bottom", key="transport"):
         transport.buttons(number, steps, on_move=_go_to)
