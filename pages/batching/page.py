@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.batching import charts, charts_steps, frames, frames_steps, layers, words, words_steps
+from pages.batching import charts, charts_steps, frames, frames_steps, layers, snippet, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
-from pages.parts import components, controls, state
+from pages.parts import components, controls, offers, state
 
 numbers = Batching(
     controls.scenario(),
@@ -127,3 +127,4 @@ guesses_ahead()
 
 chunk = words_steps.largest_chunk(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
 components.questions([words.company(numbers), words.history(numbers), chunk], key="batching_question")
+offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -1,8 +1,8 @@
 """The Measure page: measure this machine with the model's shapes, and what came of it beside floor and estimate."""
 
-from pages.measure import asking, files, words
+from pages.measure import asking, files, snippet, words
 from pages.measure.results import Results, measured, picture, show
-from pages.parts import components, controls, live_rates
+from pages.parts import components, controls, live_rates, offers, state
 
 scenario = controls.scenario()
 profile = live_rates.profile()
@@ -18,5 +18,6 @@ asking.ask(scenario.model, profile)
 if results is not None:
     asking.offer_to_speak(scenario, results.profile)
     show(results)
+    offers.python(lambda: snippet.code(results.profile, measured(scenario, results.profile), state.own_model()))
 
 files.exchange(profile)

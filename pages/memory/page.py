@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.memory import asked, charts, words
-from pages.parts import chart, components, controls
+from pages.memory import asked, charts, snippet, words
+from pages.parts import chart, components, controls, offers, state
 
 scenario = controls.scenario().datasheet()
 numbers = asked.memory(scenario)
@@ -50,3 +50,4 @@ else:
         words.two_ways_table(numbers).draw()
 
     components.questions(words.questions(numbers), key="memory_question")
+    offers.python(lambda: snippet.code(numbers, state.own_model()))

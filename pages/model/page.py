@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.model import charts, naive, own, words
+from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
-from pages.parts import chart, components, controls, state
+from pages.parts import chart, components, controls, offers, state
 
 scenario = controls.scenario().datasheet()
 numbers = Understood(scenario, state.value("context"))
@@ -35,3 +35,4 @@ for item in words.understood(numbers):
     components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
 
 components.questions(words.questions(), key="model_question")
+offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.overview import leads, words
+from pages.overview import leads, snippet, words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
-from pages.parts import chart, components, controls, dragging, live_rates, state
+from pages.parts import chart, components, controls, dragging, live_rates, offers, state
 
 numbers = Overview(
     controls.scenario(),
@@ -18,10 +18,11 @@ numbers = Overview(
 components.top(numbers.floor, *words.headline(numbers), *words.answer(numbers), context=words.CONTEXT)
 
 datasets = {"frame": numbers.frame, "lines": numbers.lines}
-chart.draw(ride_spec(), datasets, key="ride", alt=words.alt(numbers))
+chart.draw(ride_spec(), datasets, key="ride", alt=words.alt(numbers), title="Memory and arithmetic of a step")
 dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")
 components.note(words.BELOW)
 
 components.section("From here", words.ONWARD)
 st.html(f"<style>{leads.STYLE}</style>")
 leads.draw(numbers)
+offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -92,12 +92,27 @@ def own_model(text: str) -> cm.Model:
     return _model(unpack_own(text))
 
 
-def _model(value: Any) -> cm.Model:
+def own_config(text: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The config and the quantization that ``pack_model`` packed in this session.
+
+    Raises
+    ------
+    ConfigError: when it is not a packed model.
+    """
+    return _parts(unpack(text, longest=_OWN_JSON, largest=_OWN_JSON))[:2]
+
+
+def _parts(value: Any) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
     if not (isinstance(value, list) and len(value) == 3 and isinstance(value[2], str)):  # noqa: PLR2004
         raise cm.ConfigError("model", value, "a config, its quantization and a name")
     config, quantization, name = value
     if not isinstance(config, dict) or not isinstance(quantization, dict | None):
         raise cm.ConfigError("model", value, "the objects of a config.json and of an hf_quant_config.json")
+    return config, quantization, name
+
+
+def _model(value: Any) -> cm.Model:
+    config, quantization, name = _parts(value)
     model = cm.Model.from_config(config, quantization)
     return model.replace(name=clean_name(name) or _described(model))
 

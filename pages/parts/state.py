@@ -363,6 +363,11 @@ def replace(values: Mapping[str, Any]) -> None:
     put(**{key: values.get(key, control.default) for key, control in CONTROLS.items()})
 
 
+def own_model() -> str:
+    """The user's own model as the link packs it; "" where there is none."""
+    return str(value("model_config"))
+
+
 def left_out_of_links() -> list[str]:
     """Keys of the controls whose values are too long for a link."""
     return [key for key, control in CONTROLS.items() if control.write(value(key)) is None]

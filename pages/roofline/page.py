@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.parts import chart, components, controls, dragging, state
-from pages.roofline import arithmetic, table, words
+from pages.parts import chart, components, controls, dragging, offers, state
+from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
 from pages.roofline.roof_chart import roof_spec
 from pages.roofline.roof_data import roof_data
@@ -44,3 +44,4 @@ table.of_step(numbers.cost_of(shown), sort).draw()
 components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")
+offers.python(lambda: snippet.code(numbers, state.own_model()))

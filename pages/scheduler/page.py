@@ -6,7 +6,7 @@ import streamlit as st
 
 from costmodel import serving
 from pages.parts import chart, components, controls, offers, spreadsheet, state
-from pages.scheduler import charts, frames, runs, settings, step_view, sweep_view, watch, words
+from pages.scheduler import charts, frames, runs, settings, snippet, step_view, sweep_view, watch, words
 from pages.scheduler.words import Side
 
 scenario = controls.scenario()
@@ -71,3 +71,4 @@ offers.file("Steps of A", "csv", lambda: spreadsheet.frame(a.run.steps))
 offers.file("Trace of A for Perfetto", "json", lambda: json.dumps(serving.chrome_trace(a.run)))
 
 components.questions(words.QUESTIONS, key="scheduler_question")
+offers.python(lambda: snippet.code(a, b, state.own_model()))

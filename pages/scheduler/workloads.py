@@ -66,17 +66,21 @@ class Workload:
 
     def table(self, rate: float | None = None, count: int | None = None) -> pd.DataFrame:
         """The requests; at another rate or in another number where one is given."""
-        sizes: dict[str, Any] = {
-            "count": count or self.count,
+        arguments = self.arguments() | {"count": count or self.count}
+        if "rate" in arguments and rate is not None:
+            arguments["rate"] = rate
+        requests: pd.DataFrame = getattr(serving, self.arrivals)(**arguments)
+        return self._with_prefix(requests) if self.shared_prefix else requests
+
+    def arguments(self) -> dict[str, Any]:
+        """What the process of the arrivals is called with."""
+        return {
+            **{name: getattr(self, name) for name in _PARAMETERS[self.arrivals]},
+            "count": self.count,
             "seed": self.seed,
             "prompt": _lengths(self.prompt, self.prompt_tokens, _AZURE_PROMPTS),
             "output": _lengths(self.output, self.output_tokens, _AZURE_OUTPUTS),
         }
-        parameters = {name: getattr(self, name) for name in _PARAMETERS[self.arrivals]}
-        if "rate" in parameters and rate is not None:
-            parameters["rate"] = rate
-        requests: pd.DataFrame = getattr(serving, self.arrivals)(**parameters, **sizes)
-        return self._with_prefix(requests) if self.shared_prefix else requests
 
     def _with_prefix(self, requests: pd.DataFrame) -> pd.DataFrame:
         """Let every prompt begin with the same tokens (a system prompt), as far as it is long enough."""

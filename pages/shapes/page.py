@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.parts import components, controls, state
-from pages.shapes import drawing, moves, scenes, words, words_batch, words_run
+from pages.parts import components, controls, offers, state
+from pages.shapes import drawing, moves, scenes, snippet, words, words_batch, words_run
 
 numbers = moves.numbers(controls.scenario())
 equal = state.value("cells") == "equal"
@@ -50,3 +50,4 @@ if groups := scenes.head_groups(numbers):
     drawing.heads(key="shapes_heads", data=groups)
 
 components.questions(words.questions(), key="shapes_question")
+offers.python(lambda: snippet.code(numbers, state.own_model()))

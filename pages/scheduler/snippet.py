@@ -1,0 +1,86 @@
+"""The figures of the Scheduler page as a program: the requests, the policies, and what became of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from costmodel import serving
+from pages.parts import snippets
+from pages.scheduler import runs, workloads
+from pages.scheduler.words import MEASURES, Side
+
+_AZURE = {
+    id(getattr(serving, name)): f"serving.{name}"
+    for name in ("AZURE_CONV_PROMPTS", "AZURE_CODE_PROMPTS", "AZURE_CONV_OUTPUTS", "AZURE_CODE_OUTPUTS")
+}
+"""The lengths of the traces, by the names that ``serving`` has for them."""
+
+
+def code(a: Side, b: Side | None, packed: str = "") -> str:
+    """The program; ``packed`` is the user's own model."""
+    sides = {"a": a, **({"b": b} if b is not None else {})}
+    body = list(_requests(a))
+    figures = {}
+    for letter, side in sides.items():
+        body += ["", *_run(side, letter)]
+        for measure in MEASURES:
+            name = f"{letter.upper()}, {measure.name}"
+            figures[name] = f"{letter}.summary[{measure.key!r}]{snippets.unit(measure.text(1.0))}"
+    uploaded = isinstance(a.plan.workload, str)
+    imports = [
+        "from costmodel import serving",
+        *(["from pathlib import Path"] if uploaded else []),
+        *(["import pandas as pd"] if not uploaded and a.plan.workload.shared_prefix else []),
+    ]
+    return snippets.program("Scheduler", a.plan.scenario, body=body, figures=figures, packed=packed, imports=imports)
+
+
+def _requests(side: Side) -> list[str]:
+    workload = side.plan.workload
+    if isinstance(workload, str):
+        name = workload.rsplit(" ", 1)[0]
+        return [
+            f"requests = serving.read_trace(Path({name!r}).read_bytes())  # the trace that you gave",
+            f"requests = requests.head({workloads.MOST_ROWS}).reset_index(drop=True)",
+            'if "id" not in requests:',
+            '    requests["id"] = [f"r{number}" for number in range(len(requests))]',
+        ]
+    given = ", ".join(f"{name}={_argument(value)}" for name, value in workload.arguments().items())
+    return [f"requests = serving.{workload.arrivals}({given})", *_prefix(workload.shared_prefix)]
+
+
+def _prefix(tokens: int) -> list[str]:
+    """Lines that let all prompts begin with the same tokens."""
+    if not tokens:
+        return []
+    return [
+        "facts = dict(requests.attrs)",
+        "ids = [",
+        f"    [(0, i) if i < {tokens} else (number + 1, i) for i in range(length)]",
+        '    for number, length in enumerate(requests["prompt_tokens"])',
+        "]",
+        "requests = requests.assign(token_ids=pd.Series(ids, index=requests.index))",
+        "requests.attrs.update(facts)",
+    ]
+
+
+def _run(side: Side, letter: str) -> list[str]:
+    plan, requests = side.plan, side.run.requests
+    arguments = plan.knobs.arguments(int(requests["prompt_tokens"].max()))
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    pool = f"serving.PrefillPool(bandwidth={plan.link!r})" if plan.link else "None"
+    return [
+        f"policy = serving.policy({plan.knobs.policy!r}, {given})",
+        f"{letter} = serving.simulate(",
+        "    requests, policy, model=model, hardware=hardware, precision=precision, rates=rates,",
+        f"    tensor_parallel=gpus, num_blocks={plan.kv_blocks or None}, block_size={plan.block_size},",
+        f"    lag={plan.lag}, prefill_pool={pool}, engine={runs.engine(len(requests))!r},",
+        ")",
+    ]
+
+
+def _argument(value: Any) -> str:
+    """A value as an expression over ``serving``."""
+    if isinstance(value, (int, float, tuple)):
+        return repr(value)
+    return _AZURE.get(id(value)) or f"serving.{value!r}"
