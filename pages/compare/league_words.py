@@ -62,10 +62,10 @@ def headline(league: League) -> list[Part]:
     if best is None:
         return [*first, "None of those shown is known to hold it."]
     if best is now:
-        return [*first, "Of those shown that are known to hold it, none has a shorter one."]
+        return [*first, "Of those known to hold it, none has a shorter one."]
     return [
         *first,
-        f"Of those shown that are known to hold it, {best.hardware.name} has the shortest: ",
+        f"Of those known to hold it, {best.hardware.name} has the shortest: ",
         Ink(seconds(best.decode), "decode", strong=True),
         ".",
     ]

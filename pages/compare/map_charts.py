@@ -31,14 +31,18 @@ _SAID = {
     "gpus": "format({},',')+({}==1?' GPU':' GPUs')",
 }
 _SECONDS = format.vega(format.SECONDS, "datum.value")
+_WAITS = "', and waits for '+(datum.meaning=='memory'?'memory':'its arithmetic')"
+_FACTOR = "format(max(datum.value,1/datum.value),',.3r')+'× as long as '"
 _VALUES = {
-    "seconds": f"'a step takes at least '+{_SECONDS}",
-    "token": f"'a token takes at least '+{_SECONDS}",
-    "cost": "'a million tokens cost at least $'+format(datum.value,',.3r')",
-    "bound": "'its longer side takes '+format(max(datum.value,1/datum.value),',.3r')+'× as long as the other'",
-    "intensity": "'a step does '+format(datum.value,',.3r')+' FLOP for each byte'",
+    "seconds": f"'a step takes at least '+{_SECONDS}+{_WAITS}",
+    "token": f"'a token takes at least '+{_SECONDS}+{_WAITS}",
+    "cost": f"'a million tokens cost at least $'+format(datum.value,',.3r')+{_WAITS}",
+    "bound": (
+        f"(datum.meaning=='memory'?'memory takes '+{_FACTOR}+'the arithmetic'"
+        f":'the arithmetic takes '+{_FACTOR}+'memory')"
+    ),
+    "intensity": f"'a step does '+format(datum.value,',.3r')+' FLOP for each byte'+{_WAITS}",
 }
-_WAITS = "(datum.meaning=='memory'?'memory':'its arithmetic')"
 
 
 @st.cache_resource(show_spinner=False)
@@ -61,7 +65,7 @@ def map_spec(x: str, y: str, shown: str) -> Spec:
 def _sentence(x: str, y: str, shown: str) -> str:
     """Expression of what a cell says."""
     where = [_SAID[key].replace("{}", f"datum.{axis}") for key, axis in ((x, "x"), (y, "y"))]
-    return f"{where[0]}+', '+{where[1]}+': '+{_VALUES[shown]}+', and waits for '+{_WAITS}+'.'"
+    return f"{where[0]}+', '+{where[1]}+': '+{_VALUES[shown]}+'.'"
 
 
 def _cells(plane: Plane, sentence: str) -> Spec:
@@ -89,17 +93,20 @@ def _frontier(plane: Plane) -> Spec:
 
 
 _NAME = layers.either("'memory takes as long as arithmetic'", "'both as long'")
-_PLACES = ("here_x", "here_y", "name_x", "name_y")
+_PLACES = ("here_x", "here_y", "name_x", "name_y", "rising")
 
 
 def _name_params(plane: Plane) -> list[Spec]:
-    """Where the name of the line begins, on the side with room, and where its middle is, in px."""
+    """Where the name of the line begins, on the side with room, and where its middle is, in px.
+
+    It stands where the line turns away from it: below what rises to the right, above what falls.
+    """
     x, wide = plane.px("name_x"), text_width(_NAME)
     return [
         {"name": "name_right", "expr": f"{x}+{wide}+14<width"},
         {"name": "name_start", "expr": f"name_right?{x}+10:{x}-10"},
         {"name": "name_middle", "expr": f"name_start+(name_right?0.5:-0.5)*{wide}"},
-        {"name": "name_level", "expr": f"{plane.py('name_y')}-8"},
+        {"name": "name_level", "expr": f"{plane.py('name_y')}+((rising==1)==name_right?type+4:-8)"},
     ]
 
 
@@ -142,7 +149,7 @@ def _name() -> Spec:
 def _here(plane: Plane) -> Spec:
     """Where the page stands."""
     x, y = plane.px("datum.x"), plane.py("datum.y")
-    right = f"({x}+{text_width('datum.text')}+20<width)"
+    right = f"(!datum.leftward&&{x}+{text_width('datum.text')}+20<width)"
     low = f"({y}<2*{layers.TYPE_LINE})"
     point = {
         "mark": {"type": "point", "size": 170, "strokeWidth": 2.5, "opacity": 1, "shape": {"expr": "datum.shape"}},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pages.parts.datasets import Dataset, nothing, row, rows, table
 HEIGHT = 420
 _ACROSS = {False: (0.1, 0.3, 0.5, 0.7, 0.9), True: (0.17, 0.5, 0.83)}  # on a phone or not: where values are written
 _UP, _BETWEEN = (0.12, 0.37, 0.63, 0.88), (0.25, 0.5, 0.75)  # rows of values, and where there are none
+_WIDTH = {False: 760, True: 310}  # px across that are likely, on a phone or not
 _NEAR, _EDGE = 0.2, 0.06  # shares of the map: what is near the page's own place, and near an edge
 
 
@@ -20,7 +21,7 @@ def picture(chart: Map) -> dict[str, Dataset]:
     """Everything that the map draws."""
     x, y = chart.edges(chart.x), chart.edges(chart.y)
     frame = {"left": x[0], "right": x[-1], "bottom": y[0], "top": y[-1], **_marks(chart, x, y)}
-    pieces = chart.frontier
+    pieces, own = chart.frontier, (float(chart.here[chart.x]), float(chart.here[chart.y]))
     line = {"x": pieces[:, 0, 0], "y": pieces[:, 0, 1], "x2": pieces[:, 1, 0], "y2": pieces[:, 1, 1]}
     return {
         "frame": row(**{name: float(value) for name, value in frame.items()}),
@@ -28,11 +29,12 @@ def picture(chart: Map) -> dict[str, Dataset]:
         "values": rows([one for phone in (False, True) for one in _lattice(chart, x, y, phone=phone)]),
         "frontier": table(line) if len(pieces) else nothing(*line),
         "here": row(
-            x=float(chart.here[chart.x]),
-            y=float(chart.here[chart.y]),
+            x=own[0],
+            y=own[1],
             meaning="prefill" if chart.prefill else "decode",
             shape="diamond" if chart.prefill else "circle",
             text=f"here: {words.cell(chart, chart.own_value)}",
+            leftward=_on_the_line(chart, x, y, own, _Box(8, 110, 4, 26)),
         ),
     }
 
@@ -50,19 +52,48 @@ def _cells(chart: Map, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     return {name: np.ravel(values) for name, values in columns.items()}
 
 
+class _Box(NamedTuple):
+    """Px from a place."""
+
+    left: float
+    right: float
+    below: float
+    above: float
+    phone: bool = False
+
+
+def _shares(points: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Places as shares of the map, from its lower left corner."""
+    low, high = np.log([x[0], y[0]]), np.log([x[-1], y[-1]])
+    shares: np.ndarray = (np.log(points) - low) / (high - low)
+    return shares
+
+
 def _marks(chart: Map, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Where the page stands, and where the line has its name: away from the page and from the rows of values."""
     here = np.array([chart.here[chart.x], chart.here[chart.y]], dtype=np.float64)
-    found = {"here_x": here[0], "here_y": here[1], "name_x": np.nan, "name_y": np.nan}
-    points = chart.frontier.reshape(-1, 2)
-    if len(points):
-        ends = np.log([[x[0], y[0]], [x[-1], y[-1]]])
-        places, own = ((np.log(p) - ends[0]) / (ends[1] - ends[0]) for p in (points, here))
+    found = {"here_x": here[0], "here_y": here[1], "name_x": np.nan, "name_y": np.nan, "rising": 0.0}
+    pieces = chart.frontier
+    if len(pieces):
+        points = pieces.reshape(-1, 2)
+        places = _shares(points, x, y)
         poor = np.abs(places[:, 1:] - np.array(_BETWEEN)).min(axis=1)
-        poor += np.abs(places - own).max(axis=1) < _NEAR
+        poor += np.abs(places - _shares(here, x, y)).max(axis=1) < _NEAR
         poor += ((places < _EDGE) | (places > 1 - _EDGE)).any(axis=1)
-        found["name_x"], found["name_y"] = points[poor.argmin()]
+        best = int(poor.argmin())
+        along = pieces[best // 2, 1] - pieces[best // 2, 0]
+        found |= {"name_x": points[best, 0], "name_y": points[best, 1], "rising": float(along.prod() > 0)}
     return found
+
+
+def _on_the_line(chart: Map, x: np.ndarray, y: np.ndarray, place: tuple[float, float], box: _Box) -> bool:
+    """Whether the line runs through a box of px around a place, on a page of the width that is likely."""
+    pieces = chart.frontier
+    line = np.concatenate([pieces[:, 0], np.sqrt(pieces[:, 0] * pieces[:, 1]), pieces[:, 1]])
+    size = np.array([_WIDTH[box.phone], HEIGHT])
+    off = (_shares(line, x, y) - _shares(np.array(place), x, y)) * size
+    within = (off[:, 0] > box.left) & (off[:, 0] < box.right) & (off[:, 1] > box.below) & (off[:, 1] < box.above)
+    return bool(within.any())
 
 
 def _lattice(chart: Map, x: np.ndarray, y: np.ndarray, *, phone: bool) -> list[dict[str, Any]]:
@@ -73,11 +104,14 @@ def _lattice(chart: Map, x: np.ndarray, y: np.ndarray, *, phone: bool) -> list[d
     sides = {"compute": max(chosen, key=lambda at: beyond[at]), "memory": min(chosen, key=lambda at: beyond[at])}
     cells = []
     for i, j in chosen:
+        place = float(np.sqrt(x[j] * x[j + 1])), float(np.sqrt(y[i] * y[i + 1]))
+        if _on_the_line(chart, x, y, place, _Box(-38, 38, -12, 12, phone)):
+            continue
         side = "compute" if beyond[i, j] > 0 else "memory"
         cells.append(
             {
-                "x": float(np.sqrt(x[j] * x[j + 1])),
-                "y": float(np.sqrt(y[i] * y[i + 1])),
+                "x": place[0],
+                "y": place[1],
                 "text": words.cell(chart, float(chart.values[i, j])),
                 "region": f"{side}-bound" if sides[side] == (i, j) else "",
                 "meaning": side,

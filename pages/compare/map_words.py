@@ -63,29 +63,21 @@ def headline(chart: Map) -> list[Part]:
     """The page's own step, and where on the map the other side takes over."""
     first = _SAID[chart.x](chart.here[chart.x]), _SAID[chart.y](chart.here[chart.y])
     side = "compute" if chart.point.compute_bound[0] else "memory"
-    return [
-        f"At {first[0]} and {first[1]}, ",
-        *_value(chart, side),
-        f", and waits for {_waits(side)}. ",
-        _elsewhere(chart),
-    ]
-
-
-def _waits(side: str) -> str:
-    return "its arithmetic" if side == "compute" else "memory"
+    return [f"With {first[0]} and {first[1]}, ", *_value(chart, side), ". ", _elsewhere(chart)]
 
 
 def _value(chart: Map, side: str) -> list[Part]:
-    """The value that the map shows, of the page's own step, as the middle of a sentence."""
+    """The value that the map shows, of the page's own step, as the rest of a sentence."""
     number = Ink(written(chart, chart.own_value), side, strong=True)
     if chart.shown == "bound":
-        return ["a step's longer side takes ", number, " as long as the other"]
+        longer, other = ("memory", "the arithmetic") if side == "memory" else ("the arithmetic", "memory")
+        return [f"{longer} takes ", number, f" as long as {other}"]
+    waits = f", and waits for {'its arithmetic' if side == 'compute' else 'memory'}"
     if chart.shown == "intensity":
-        return ["a step does ", number, " for each byte"]
+        return ["a step does ", number, f" for each byte{waits}"]
     if chart.shown == "cost":
-        return ["a step brings a million tokens at ", number, " or more"]
-    each = " a token" if chart.shown == "token" else ""
-    return ["a step takes at least ", number, each]
+        return ["a step brings a million tokens at ", number, f" or more{waits}"]
+    return ["a step takes at least ", number, f"{' a token' if chart.shown == 'token' else ''}{waits}"]
 
 
 def written(chart: Map, value: float, digits: int = 3) -> str:

@@ -203,7 +203,7 @@ def test_every_map_has_words(pair, shown):
 def test_the_page_opens_with_its_own_step():
     at = open_page("compare", compare_view="map", batch=64)
     drawn = plane(count="weights")
-    assert "At 64 sequences and bandwidth × 1, a step takes at least 356 µs, and waits for memory." in text(at)
+    assert "With 64 sequences and bandwidth × 1, a step takes at least 356 µs, and waits for memory." in text(at)
     assert figures(at)["memory takes"] == "356 µs"
     assert figures(at)["sides equal at B"] == "295"
     assert figures(at)["sides equal at bandwidth"] == "nowhere"
