@@ -24,7 +24,7 @@ def pair() -> tuple[Pair, list[str]]:
     theirs, said = _values(values, scenario)
     other, notes = resolve.scenario_of(theirs, live_rates.profile())
     a = _side("A", scenario, values, state.value("hourly"))
-    b = _side("B", other, theirs, state.value("hourly_b") or state.value("hourly"))
+    b = _side("B", other, {**theirs, "count": values["count"]}, state.value("hourly_b") or state.value("hourly"))
     carried = words.carried(state.value("pinned"))
     return Pair(a, b), [*(sentence for sentence in (said, carried) if sentence), *(f"B: {note}" for note in notes)]
 
@@ -46,6 +46,14 @@ def _side(name: str, scenario: Scenario, values: dict[str, Any], hourly: float) 
         name=name, scenario=scenario, batch=batch, prompt=values["prompt"], context=context, count=values["count"],
         hourly=hourly, memory=memory,
     )  # fmt: skip
+
+
+def own_models() -> tuple[str, str]:
+    """The user's own models of A and of B, as a link packs them; "" where there is none."""
+    mine, pinned = state.own_model(), state.value("pinned")
+    if state.value("other") != PINNED or not pinned:
+        return mine, mine
+    return mine, str(state.unpack_own(pinned).get("model_config", ""))
 
 
 def lead(p: Pair) -> str:

@@ -6,11 +6,11 @@ import streamlit as st
 
 import costmodel as cm
 from pages.batching import layers
-from pages.compare import league_charts, league_frames
+from pages.compare import league_charts, league_frames, snippet
 from pages.compare import league_words as words
 from pages.compare.league import League, memory_in, priced_at
 from pages.memory import asked
-from pages.parts import codec, components, controls, state
+from pages.parts import codec, components, controls, offers, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
 
 
@@ -34,6 +34,7 @@ def show() -> None:
         words.table(league).draw()
     components.note(words.below_table())
     components.questions(words.questions(league), key="league_question")
+    offers.python(lambda: snippet.league(league, state.own_model()))
 
 
 def _league() -> League:

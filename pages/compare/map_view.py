@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.batching import layers
-from pages.compare import map_charts, map_frames
+from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
 from pages.compare.map_numbers import Map
-from pages.parts import components, controls, state
+from pages.parts import components, controls, offers, state
 
 _CONTEXT = "floors from the datasheet; nothing measured"
 
@@ -41,6 +41,7 @@ def show() -> None:
     components.note(words.below_picture(drawn))
     components.derivation(words.arithmetic(drawn), key="map_sums")
     components.questions(words.questions(drawn), key="map_question")
+    offers.python(lambda: snippet.plane(drawn, state.own_model()))
 
 
 def _axes() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.batching import layers
-from pages.compare import asked, charts, deltas, frames, serving_view, words
+from pages.compare import asked, charts, deltas, frames, serving_view, snippet, words
 from pages.compare.numbers import Pair
-from pages.parts import components, controls
+from pages.parts import components, controls, offers
 
 DIFFERENCES = "What differs"
 
@@ -41,6 +41,7 @@ def show() -> None:
         controls.slider("hourly_b", "A GPU of B for an hour, $", "0: the same as A's.")
     _pictures(pair)
     serving_view.show(pair)
+    offers.python(lambda: snippet.pair(pair, *asked.own_models()))
 
 
 def _pictures(pair: Pair) -> None:

@@ -37,10 +37,10 @@ def program(
     """A program that prints the figures of a page.
 
     ``body``: lines after the scenario's; they may use ``model``, ``hardware``, ``precision``, ``rates``, ``gpus`` and
-    ``price(step, count, rates)``. ``figures``: an expression for each name, with a comment. ``packed``: the user's own
+    ``price(step, count, rates)``; imports among them go to the top. ``figures``: an expression for each name, with a comment. ``packed``: the user's own
     model as the link carries it. ``imports``: lines beside ``import costmodel as cm``.
     """
-    lines = [*imports, *setting(scenario, packed)]
+    lines = [*imports, *setting(scenario, packed), "", *body]
     imported = {"import costmodel as cm", *(line for line in lines if _imports(line))}
     return "\n".join(
         [
@@ -49,8 +49,6 @@ def program(
             *sorted(imported),
             "",
             *(line for line in lines if not _imports(line)),
-            "",
-            *body,
             "",
             "figures = {",
             *(f"    {name!r}: {_listed(expression)}" for name, expression in figures.items()),

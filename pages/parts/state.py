@@ -175,6 +175,11 @@ def geometric(*, high: int, extra: Sequence[int] = (), per_octave: int = 4) -> t
     return tuple(sorted(v for v in values if v <= high))
 
 
+def _pinned(text: str) -> object:
+    """What a file has pinned."""
+    return unpack_own(text)
+
+
 CONTROLS: dict[str, Control] = {
     control.key: control
     for control in (
@@ -263,7 +268,7 @@ CONTROLS: dict[str, Control] = {
         Number("sched_step", 47, 0, 999999, bound=False),
         Numbers("zoom", (0, 1000), 0, 1000, most=2),
         Choice("compare_view", "pair", lambda: ("pair", "league", "map")),
-        Packed("pinned", lambda text: unpack(text)),  # noqa: PLW0108  # defined below
+        Packed("pinned", lambda text: unpack(text), _pinned),  # noqa: PLW0108  # defined below
         Choice("other", "hardware", lambda: OTHERS),
         Choice("other_hardware", "h200-sxm", cm.hardware),
         Choice("other_model", "llama-3.1-8b", cm.model),

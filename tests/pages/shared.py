@@ -61,7 +61,7 @@ def agree(shown: str, value: Any) -> bool:
     >>> agree("356 µs", 3.5581e-4), agree("357 µs", 3.5581e-4), agree("1.19 → 1.43 GB", (1.1919e9, 1.427e9))
     (True, False, True)
     """
-    words = {None: ("never",), math.inf: ("any number", "any length")}
+    words = {None: ("never", "nowhere"), math.inf: ("any number", "any length")}
     if value is None or value == math.inf:
         return shown in words[value]
     values = [float(part) for part in value] if isinstance(value, tuple) else [float(value)]

@@ -80,6 +80,43 @@ def test_the_scheduler_s_program_gives_the_table_of_both_policies(scenario: str)
             assert agree(opened.plain(text), value), (name, letter, text, value)
 
 
+OTHERS = ["hardware", "bandwidth", "gpus", "model", "batch", "weights"]
+
+
+@pytest.mark.parametrize(("scenario", "other"), [*zip(SCENARIOS, OTHERS, strict=False), ("own model", "pinned")])
+def test_the_program_of_a_pair_gives_the_table_of_differences(scenario: str, other: str) -> None:
+    query = {"other": other, **SCENARIOS[scenario]}
+    if other == "pinned":
+        query["pinned"] = codec.pack({"model": "custom", "model_config": codec.pack_model(LLAMA_70B, None, HOSTILE)})
+    at = open_share("compare", **query)
+    figures = computed(code(at))
+    rows = re.findall(r"<tr><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>", app.markup(at))
+    told = {name: cells for name, *cells in rows if f"{name}, A" in figures}
+    assert len(told) >= 8
+    for name, cells in told.items():
+        for letter, text in zip("AB", cells, strict=True):
+            value = figures.get(f"{name}, {letter}")
+            assert agree(opened.plain(text), value) or (text, value) == ("–", None), (name, letter, text, value)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"compare_view": "league"},
+        {"compare_view": "league", "league_row": "mi300x", "hourly": 3.5},
+        {"compare_view": "map", "map_x": "batch", "map_y": "bandwidth_x"},
+        {"compare_view": "map", "map_x": "prompt", "map_y": "gpus"},
+    ],
+    ids=["league", "row", "map", "prompts"],
+)
+def test_programs_of_league_and_map_give_their_figures(scenario: str, view: dict[str, object]) -> None:
+    at = open_share("compare", **(SCENARIOS[scenario] | view))
+    figures, told = computed(code(at)), shown(at)
+    assert told
+    assert not {name: (text, figures[name]) for name, text in told.items() if not agree(text, figures[name])}
+
+
 def test_every_page_has_a_program() -> None:
     without = [page for page in PAGES if not (ROOT / "pages" / page / "snippet.py").is_file()]
     assert not without, "a page needs a snippet.py that gives its figures as a program"
@@ -100,7 +137,6 @@ def test_measured_rates_are_read_from_the_profile_s_file(tmp_path: Path, monkeyp
     figures = computed(code(at))
     assert "decode, estimated" in figures
     assert all(agree(text, figures[name]) for name, text in shown(at).items())
-
 
     at = open_share("measure")
     figures = computed(code(at))
