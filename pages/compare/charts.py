@@ -11,7 +11,6 @@ from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
 from pages.parts.plane import Plane
 
 DASH = [7, 5]
-_TEXT = layers.either("datum.text", "datum.short")
 
 
 @st.cache_resource(show_spinner=False)
@@ -172,12 +171,14 @@ def _rules(plane: Plane) -> Spec:
         }
         for side, dash in (("A", None), ("B", [2, 3]))
     ]
+    x, wide = plane.px("datum.at"), f"{text_width('datum.text')}+9"
+    sides = ((True, "left", f"{x}<{wide}"), (False, "right", f"{x}+{wide}>width"))
     names = [
         {
             "transform": [{"filter": f"datum.first=={str(first).lower()}"}],
-            "layer": [layers.named(plane, "datum.at", _TEXT, row, side="left" if first else "right")],
+            "layer": [layers.named(plane, "datum.at", f"({PHONE}||{narrow}?datum.short:datum.text)", row, side=side)],
         }
-        for first in (True, False)
+        for first, side, narrow in sides
     ]
     return layers.over("rules", *drawn, *names)
 

@@ -68,7 +68,7 @@ def side(**fields: Any) -> Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """A, what the sidebar says, and B, what it is compared with."""
+    """A, what the sidebar says, and B, what it is compared with; both are counted one way."""
 
     a: Side
     b: Side

@@ -156,7 +156,7 @@ def below_picture(p: Pair) -> str:
     """How to read the first picture, and what its count leaves out."""
     counted = (
         "Thick: decode steps with their caches; thin: prompts."
-        if p.a.roofline.counts_caches and p.b.roofline.counts_caches
+        if p.a.roofline.counts_caches
         else "Every matrix is counted on every token, the caches are not, as in the post; the table has the bounds."
     )
     dots = " Squares: the estimates." if p.both_estimate else ""

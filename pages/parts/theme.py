@@ -116,6 +116,8 @@ _SHEET = f"""
 .sc-table .left {{text-align: left;}}
 [class*=st-key-reasons] td:last-child, [class*=st-key-reasons] th:last-child {{text-align: left;}}
 [class*=st-key-reasons] td {{vertical-align: top;}}
+[class*=st-key-reasons] td:nth-child(2), [class*=st-key-reasons] td:nth-child(3) {{white-space: normal;
+  max-width: 13rem;}}
 [class*=st-key-reasons] td:last-child {{white-space: normal; color: var(--muted); min-width: 15rem;}}
 .st-key-league_table .sc-table th, .st-key-league_table .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
 .sc-table thead tr, .sc-table tbody.total tr {{border-bottom: 1px solid var(--rule);}}

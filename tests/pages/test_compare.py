@@ -564,3 +564,9 @@ def test_one_side_that_cannot_serve_leaves_the_other():
     at = opened.open_page(PAGE, model="llama-3.1-70b", other="gpus", rate=5)
     assert sum("A cannot serve these requests" in sentence for sentence in opened.notices(at)) == 1
     assert "B alone: first token after" in app.text(at)
+
+
+def test_both_are_counted_as_the_page_says():
+    pinned = state.pack_values({**DEFAULTS, "count": "attention", "hardware": "h200-sxm"})
+    at = opened.open_page(PAGE, pinned=pinned, other="pinned")
+    assert "a decode step takes 248 µs instead of the 356 µs of A: 1.43× faster" in app.text(at)
