@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 import costmodel as cm
 from costmodel import compare
+from live import store
 from pages.compare import charts, deltas, frames, others, serving, words
 from pages.compare.numbers import Pair, side
 from pages.memory.numbers import Memory
 from pages.parts import codec, components, format, resolve, state
 from pages.scheduler.runs import Plan
 from pages.scheduler.workloads import Workload
+from tests.live.samples import made_up, processor
 from tests.pages import app, drawing, opened
 
 PAGE = "compare"
@@ -458,6 +460,43 @@ def test_a_hostile_pin_is_refused_in_one_sentence(text):
 def test_any_pin_is_read_or_refused(text):
     with pytest.raises(ValueError, match="expected"):
         state.unpack(text)
+
+
+# ---- measured rates ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """A profile that is kept on this machine, as if Qwen3-0.6B had been measured on a processor."""
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    profile = made_up(processor(), cm.model("qwen3-0.6b"), noise=0.02)
+    store.keep(profile)
+    return profile
+
+
+@pytest.mark.parametrize("name", [name for name in state.OTHERS if name != "pinned"])
+def test_every_preset_of_a_measured_machine_can_be_looked_at(measured, name):
+    at = opened.open_page(PAGE, rates="live", other=name)
+    text = app.text(at)
+    assert "measured on Some CPU, 4 threads" in text
+    assert " of A: " in text or "A and B are the same" in text
+
+
+def test_a_measured_machine_against_the_same_with_twice_the_bandwidth(measured):
+    at = opened.open_page(PAGE, rates="live", other="bandwidth")
+    twice = measured.hardware.replace(bandwidth=2 * measured.hardware.bandwidth)
+    step = cm.price(cm.model("qwen3-0.6b"), twice, cm.Step.decode(1, 2048), rates=measured.rates)
+    assert f"a decode step takes about {opened.plain(format.seconds(step.seconds))} instead" in app.text(at)
+
+
+def test_what_was_measured_is_pinned_and_comes_back_from_a_link(measured):
+    at = opened.open_page(PAGE, rates="live", batch=2)
+    opened.press(at, "Pin as B")
+    at.radio(key="rates").set_value("datasheet")
+    opened.ran(at)
+    again = opened.open_page(PAGE, **app.link(at))
+    assert "B: Qwen3-0.6B · Some CPU" in app.text(again)
+    assert "only the datasheet speaks of A" in app.text(again)
 
 
 # ---- the page ------------------------------------------------------------------------------------------------
