@@ -25,9 +25,10 @@ _GLYPH = 0.53  # mean width of a letter, in its size: a little more than Streaml
 def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str, title: str = "") -> None:
     """Draw a cached spec with the data of this run; ``alt`` says the chart's message with its figures.
 
-    ``title`` names the picture where it is offered as a file; else it is the spec's own description.
+    ``title`` names the picture where it is offered as a file; without one the spec's description does, so that a chart
+    with neither cannot be drawn.
     """
-    offers.picture(key, title or spec.get("description", ""))
+    offers.picture(key, title or spec["description"])
     with st.container(key=key):
         st.vega_lite_chart(speaking.said(spec, datasets, alt), key=f"{key}_chart", width="stretch")
 

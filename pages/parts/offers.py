@@ -61,10 +61,9 @@ def current() -> Offers:
     return found
 
 
-def picture(key: str, title: str = "", part: str = "") -> None:
-    """Offer a picture; without a title of its own it has that of its section."""
-    offers = current()
-    offers.pictures[f"{key} {part}"] = Picture(key, title or offers.section or offers.page, part)
+def picture(key: str, title: str, part: str = "") -> None:
+    """Offer a picture."""
+    current().pictures[f"{key} {part}"] = Picture(key, title, part)
 
 
 def file(title: str, kind: str, write: Callable[[], str]) -> None:

@@ -37,8 +37,9 @@ def program(
     """A program that prints the figures of a page.
 
     ``body``: lines after the scenario's; they may use ``model``, ``hardware``, ``precision``, ``rates``, ``gpus`` and
-    ``price(step, count, rates)``; imports among them go to the top. ``figures``: an expression for each name, with a comment. ``packed``: the user's own
-    model as the link carries it. ``imports``: lines beside ``import costmodel as cm``.
+    ``price(step, count, rates)``; imports among them go to the top. ``figures``: an expression for each name, with a
+    comment. ``packed``: the user's own model as the link carries it. ``imports``: lines beside
+    ``import costmodel as cm``.
     """
     lines = [*imports, *setting(scenario, packed), "", *body]
     imported = {"import costmodel as cm", *(line for line in lines if _imports(line))}
