@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,34 @@ def holding(device_id: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def reserved(device_id: str) -> Iterator[None]:
+    """Keep the device for one thread of this process while the block runs.
+
+    For whoever is about to start a worker: the worker holds the device only once it has loaded PyTorch, and of ten that
+    are asked for at once nine would load it in vain.
+
+    Raises
+    ------
+    DeviceBusy: when another thread has it, or another process holds it.
+    """
+    with _GUARD:
+        if device_id in _RESERVED:
+            raise DeviceBusy(f"Another session here is measuring {device_id}: wait for it, or have it stopped.")
+        _RESERVED.add(device_id)
+    try:
+        with holding(device_id):
+            pass
+        yield
+    finally:
+        with _GUARD:
+            _RESERVED.discard(device_id)
+
+
+_RESERVED: set[str] = set()
+_GUARD = threading.Lock()
 
 
 def _opened(path: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from live import client
 from live.client import COMMAND, Event, Limits
 from live.device import Device
 from live.errors import LiveError
+from live.lock import reserved
 from live.matching import chosen
 from live.plans import Plan, plan_named
 from live.points import Point
@@ -110,7 +111,10 @@ def measure(
     }
     limits = limits or Limits(total=max(_LEAST, _PATIENCE * settled.seconds))
     heard = _Listener(subject, settled, progress or (lambda _: None), hardware)
-    with closing(client.run(request, limits, cancel or (lambda: False), command)) as events:
+    with (
+        reserved(device) if device is not None else nullcontext(),
+        closing(client.run(request, limits, cancel or (lambda: False), command)) as events,
+    ):
         for event in events:
             heard.hear(event)
     return heard.profile()

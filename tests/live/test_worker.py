@@ -14,7 +14,7 @@ import costmodel as cm
 import live
 from live import client
 from live.client import Limits
-from live.lock import holding, lock_path
+from live.lock import holding, lock_path, reserved
 from tests.live.processes import alive, wait_for, workers
 from tests.live.samples import small_model, tiny_plan
 from tests.reference import ROOT
@@ -228,6 +228,16 @@ def test_an_error_of_the_caller_s_own_ends_it_too():
 def test_one_measurement_at_a_time_on_a_device():
     with holding("cpu"), pytest.raises(live.DeviceBusy, match=rf"running on cpu \(process {os.getpid()}\)"):
         live.measure(MODEL, "cpu", PLAN)
+
+
+def test_a_device_is_kept_for_one_thread_before_a_worker_is_started_for_it():
+    with reserved("test-lock"), pytest.raises(live.DeviceBusy, match="Another session here"), reserved("test-lock"):
+        pass
+    with holding("test-lock"), pytest.raises(live.DeviceBusy, match="running on test-lock"), reserved("test-lock"):
+        pass
+    with reserved("test-lock"), holding("test-lock"):
+        pass
+    lock_path("test-lock").unlink()
 
 
 HOLDER = """
