@@ -1,7 +1,7 @@
 """A team on one server: sessions that each move a slider once a second, over the protocol that browsers speak.
 
-Figures with their goals beside them. Where the sessions outrun the server the latency grows without end, so the time of
-the processor that a move takes is the figure to look at: beyond 20 ms, fifty a second are more than one interpreter has.
+Figures with their goals beside them. Where sessions outrun the server the latency grows without end, so what to look at
+is the time of the processor that a move takes: beyond 20 ms, fifty a second are more than one interpreter has.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.benchmarks.session import Session, pages_with_sliders
 from tests.browser.server import processor_seconds, resident_mb, serving
+from tests.visitor import Session, pages_with_sliders
 
 SESSIONS, SECONDS = 50, 20.0
 FEW, BRIEF = 4, 1.0  # under test, for the result alone

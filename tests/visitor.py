@@ -25,7 +25,7 @@ class Answer:
     Attributes
     ----------
     seconds: from the request to the end of the run. messages, bytes: how many there were, and their size.
-    charts: of them, those with a chart; charts_bytes: their size.
+    charts: of them, those with a chart; charts_bytes: their size. html: what the page says. buttons: their keys.
     """
 
     seconds: float = 0.0
@@ -34,6 +34,7 @@ class Answer:
     charts: int = 0
     charts_bytes: int = 0
     html: str = ""
+    buttons: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -48,6 +49,8 @@ class Session:
     _hash: str = ""
     _places: dict[str, int] = field(default_factory=dict)  # of each slider among its stops
     _fragments: dict[str, str] = field(default_factory=dict)
+    _buttons: dict[str, str] = field(default_factory=dict)  # ids by key
+    _seen: list[tuple[Slider, str, bool]] = field(default_factory=list)
     _kept: set[str] = field(default_factory=set)  # hashes of large messages, which the server need not repeat
 
     async def open(self) -> Answer:
@@ -73,6 +76,16 @@ class Session:
                 widget.string_array_value.data.append(slider.options[self._places[other]])
             else:
                 widget.double_array_value.data.append(slider.min + self._places[other] * slider.step)
+        return await self._run(state)
+
+    async def run(self) -> Answer:
+        """Have the page run again, as it is."""
+        return await self._run(ClientState(page_script_hash=self._hash))
+
+    async def press(self, key: str) -> Answer:
+        """Press a button."""
+        state = ClientState(page_script_hash=self._hash)
+        state.widget_states.widgets.add(id=self._buttons[key], trigger_value=True)
         return await self._run(state)
 
     async def _run(self, state: ClientState) -> Answer:
@@ -113,17 +126,23 @@ class Session:
                 answer.charts_bytes += size
             elif what == "html":
                 answer.html += element.html.body
-
-    def __post_init__(self) -> None:
-        self._seen: list[tuple[Slider, str, bool]] = []
+            elif what == "button":
+                key = _key(element.button.id)
+                self._buttons[key] = element.button.id
+                answer.buttons.append(key)
 
     def _note_sliders(self) -> None:
         for slider, fragment, in_page in self._seen:
-            key = slider.id.rsplit("-", 1)[-1]
+            key = _key(slider.id)
             if in_page:
                 self.sliders[key], self._fragments[key] = slider, fragment
                 self._places[key] = round((slider.default[0] - slider.min) / slider.step)
         self._seen.clear()
+
+
+def _key(widget: str) -> str:
+    """The key that the code gave a widget, out of its id."""
+    return widget.rsplit("-", 1)[-1]
 
 
 def _stops(slider: Slider) -> int:
