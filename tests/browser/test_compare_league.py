@@ -1,0 +1,175 @@
+"""The league and the map of the Compare page in a real Chromium: sort, filter, price, point at cells, how fast."""
+
+import re
+import statistics
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import costmodel as cm
+from tests.browser.driving import every_view, settle, visit
+from tests.browser.test_batching import MEETING_LABELS
+
+RUN_MS = 20_000  # a bound against hanging
+LEAGUE, MAP = "compare?compare_view=league", "compare?compare_view=map"
+STOPWATCH = """
+(key) => {
+  document.addEventListener("keydown", () => { window.pressed = performance.now(); window.moved = null; }, true);
+  new MutationObserver((records) => {
+    const drawn = records.some((r) => (r.target.namespaceURI ?? "").includes("svg"));
+    if (drawn && window.moved === null) window.moved = performance.now() - window.pressed;
+  }).observe(document.querySelector(`.st-key-${key}`), { subtree: true, childList: true, attributes: true });
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def met(server: str, browser: Browser) -> None:
+    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
+    page = browser.new_page(base_url=f"{server}/")
+    visit(page)
+    page.close()
+
+
+def rows(page: Page) -> Locator:
+    return page.locator(".st-key-league_table tbody:not(.total) tr")
+
+
+def row(page: Page, name: str) -> Locator:
+    return rows(page).filter(has=page.locator("td:first-child", has_text=re.compile(rf"^(►\s)?{name}(\s◇)?$")))
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def fits_its_window(page: Page) -> bool:
+    return bool(page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth"))
+
+
+# ---- the league ----------------------------------------------------------------------------------------------
+
+
+@every_view
+def test_the_league_loads_fits_and_no_name_meets_another(page: Page) -> None:
+    visit(page, f"{LEAGUE}&batch=64")
+    expect(page.locator("h1.sc-headline")).to_contain_text("On H100 SXM, a decode step of 64 sequences takes at least")
+    expect(rows(page)).to_have_count(len(cm.hardware()))
+    expect(row(page, "H100 SXM")).to_contain_text("322")
+    expect(page.locator('.st-key-league_picture svg [aria-label^="H100 SXM: a decode step of 64"]')).to_have_count(1)
+    expect(page.locator('.st-key-league_picture svg [aria-label*=" accelerators by their decode step"]')).to_have_count(
+        1
+    )
+    assert fits_its_window(page)
+    assert page.evaluate(MEETING_LABELS) == []
+    shown = page.locator(".st-key-league_picture g.mark-text text").evaluate_all(
+        "them => them.filter(t => t.getAttribute('opacity') !== '0').map(t => t.textContent)"
+    )
+    assert "H100 SXM" in shown
+
+
+def test_rows_are_sorted_and_filtered_and_a_reload_keeps_it(page: Page) -> None:
+    visit(page, LEAGUE)
+    expect(rows(page).first).to_contain_text("149")
+    choose(page, "league_sort", "prompt")
+    expect(page).to_have_url(re.compile("league_sort=prefill"), timeout=RUN_MS)
+    first = rows(page).first.locator("td:nth-child(8)")
+    quickest = min(
+        cm.price(cm.model("qwen3-0.6b"), cm.hardware(name), cm.Step.prefill(500), count="weights").seconds
+        for name in cm.hardware()
+        if {"bf16", "fp16"} & set(cm.hardware(name).peak)
+    )
+    expect(first).to_contain_text(f"{quickest * 1e6:.0f}", timeout=RUN_MS)
+    choose(page, "league_vendor", "Google")
+    google = [name for name in cm.hardware() if cm.hardware(name).vendor == "Google"]
+    expect(rows(page)).to_have_count(len(google), timeout=RUN_MS)
+    page.reload()
+    settle(page)
+    expect(rows(page)).to_have_count(len(google), timeout=RUN_MS)
+    expect(page.get_by_text(f"{len(google)} of {len(cm.hardware())} accelerators")).to_be_visible()
+
+
+@pytest.mark.parametrize("page", ["light", "phone-dark"], indirect=True)
+def test_a_price_of_its_own_changes_the_cost_and_survives_a_reload(page: Page) -> None:
+    visit(page, f"{LEAGUE}&league_row=h200-sxm")
+    cost = row(page, "H200 SXM").locator("td").last
+    expect(cost).to_have_text("$0.138")
+    price = page.locator(".st-key-league_price input")
+    price.fill("4")
+    price.press("Enter")
+    expect(cost).to_have_text("$0.276", timeout=RUN_MS)
+    expect(row(page, "H100 SXM").locator("td").last).to_have_text("$0.198")
+    expect(page).to_have_url(re.compile("league_prices=h200-sxm(%3A|:)4"), timeout=RUN_MS)
+    page.reload()
+    settle(page)
+    expect(cost).to_have_text("$0.276", timeout=RUN_MS)
+    expect(price).to_have_value("4")
+    page.get_by_role("button", name="Forget these prices").click()
+    expect(cost).to_have_text("$0.138", timeout=RUN_MS)
+
+
+def test_the_arithmetic_of_a_row_can_be_opened(page: Page) -> None:
+    visit(page, f"{LEAGUE}&league_row=mi300x")
+    page.locator(".st-key-league_sums summary").click()
+    expect(page.get_by_text("1.19\u00a0GB ÷ 5.3\u00a0TB/s").first).to_be_visible()
+
+
+# ---- the map -------------------------------------------------------------------------------------------------
+
+
+@every_view
+def test_the_map_loads_fits_and_has_its_line(page: Page) -> None:
+    visit(page, f"{MAP}&batch=64")
+    expect(page.locator("h1.sc-headline")).to_contain_text("With 64 sequences and bandwidth × 1")
+    chart = page.locator(".st-key-map_picture")
+    expect(chart.locator("g.mark-rule line")).not_to_have_count(0)
+    expect(
+        chart.get_by_text("both as long").or_(chart.get_by_text("memory takes as long as arithmetic"))
+    ).not_to_have_count(0)
+    assert 500 < chart.locator("svg.marks g[class*=mark-]:not(.mark-group) > :not(g)").count() < 2000
+    expect(chart.locator('svg [aria-label^="here: 360"]')).to_have_count(1)
+    assert fits_its_window(page)
+    assert page.evaluate(MEETING_LABELS) == []
+
+
+def test_a_cell_says_a_sentence_when_pointed_at(page: Page) -> None:
+    visit(page, f"{MAP}&map_y=context&count=attention")
+    cells = page.locator(".st-key-map_picture g.mark-rect path")
+    expect(cells).not_to_have_count(0)
+    cells.first.hover()
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    expect(tooltip).to_contain_text(
+        re.compile(r"1 sequence, a context of 128 tokens: a step takes at least .* memory\.")
+    )
+
+
+def test_other_axes_draw_another_map_and_the_same_twice_is_refused(page: Page) -> None:
+    visit(page, MAP)
+    choose(page, "map_y", "compute ×")
+    expect(page).to_have_url(re.compile("map_y=compute_x"), timeout=RUN_MS)
+    expect(page.locator(".st-key-map_picture").get_by_text("compute ×").first).to_be_visible(timeout=RUN_MS)
+    choose(page, "map_x", "compute ×")
+    expect(page.get_by_role("alert")).to_contain_text("Both axes are the same", timeout=RUN_MS)
+    expect(page.locator(".st-key-map_picture")).to_have_count(0)
+    page.reload()
+    settle(page)
+    expect(page.get_by_role("alert")).to_contain_text("Both axes are the same")
+
+
+@pytest.mark.parametrize(("path", "key"), [(LEAGUE, "league_picture"), (MAP, "map_picture")])
+def test_how_long_the_picture_takes_to_follow_the_slider(page: Page, path: str, key: str) -> None:
+    """A figure to look at, and a bound against hanging: the machine may be busy."""
+    visit(page, f"{path}&batch=16")
+    page.evaluate(STOPWATCH, key)
+    slider = page.locator(".st-key-batch input[type=range]")
+    slider.focus()
+    taken = []
+    for number in range(12):
+        slider.press("ArrowRight" if number % 6 < 3 else "ArrowLeft")
+        page.wait_for_function("window.moved !== null", timeout=RUN_MS)
+        taken.append(float(page.evaluate("window.moved")))
+        page.wait_for_timeout(300)  # the rest of the page follows; the next key shall find it at rest
+    median, best = statistics.median(taken), min(taken)
+    print(f"\nslider to chart in the {key}: median {median:.0f} ms, best {best:.0f} ms, of {len(taken)}")
+    assert median < RUN_MS
