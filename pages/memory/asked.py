@@ -11,6 +11,7 @@ from pages.parts import codec, controls, state
 from pages.parts.components import Ink, Text, complaint, markup
 from pages.parts.format import count, gibibytes
 from pages.parts.scenario import Scenario
+from pages.parts.shared import shared
 
 UTILIZATION = "Of the usable memory. vLLM takes 0.9 unless told otherwise (gpu_memory_utilization)."
 RESERVE = (
@@ -24,16 +25,18 @@ _PARALLEL = {"tensor": "heads over the GPUs", "data": "sequences over the GPUs"}
 def memory(scenario: Scenario) -> Memory:
     """The page's numbers, from its controls."""
     given = codec.unpack_memory(state.value("own_memory")) if state.value("own_memory") else ("", None)
-    return Memory(
-        scenario,
-        batch=state.value("batch"),
-        context=state.value("context"),
-        utilization=state.value("utilization"),
-        reserve_bytes=state.value("reserve_gib") * GIB,
-        block_size=int(state.value("kv_block")),
-        allocation=state.value("allocation"),
-        attention_parallel=state.value("attention_parallel"),
-        own_memory=given[1] if given[0] == scenario.hardware.id else None,
+    return shared(
+        Memory(
+            scenario,
+            batch=state.value("batch"),
+            context=state.value("context"),
+            utilization=state.value("utilization"),
+            reserve_bytes=state.value("reserve_gib") * GIB,
+            block_size=int(state.value("kv_block")),
+            allocation=state.value("allocation"),
+            attention_parallel=state.value("attention_parallel"),
+            own_memory=given[1] if given[0] == scenario.hardware.id else None,
+        )
     )
 
 

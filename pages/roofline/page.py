@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.parts import chart, components, controls, dragging, offers, state
+from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
 from pages.roofline.roof_chart import roof_spec
@@ -10,12 +11,14 @@ from pages.roofline.roof_data import roof_data
 from pages.roofline.time_chart import time_spec
 from pages.roofline.time_data import time_data
 
-numbers = Roofline(
-    controls.scenario(),
-    batch=state.value("batch"),
-    prompt=state.value("prompt"),
-    context=state.value("context"),
-    count=state.value("count"),
+numbers = shared(
+    Roofline(
+        controls.scenario(),
+        batch=state.value("batch"),
+        prompt=state.value("prompt"),
+        context=state.value("context"),
+        count=state.value("count"),
+    )
 )
 
 components.top(numbers.scenario, *words.headline(numbers))

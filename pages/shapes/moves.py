@@ -11,6 +11,7 @@ import costmodel as cm
 from costmodel.shapes import Run, layer_kinds
 from pages.parts import state
 from pages.parts.scenario import Scenario
+from pages.parts.shared import shared
 from pages.shapes import words
 from pages.shapes.numbers import Shapes
 
@@ -19,17 +20,19 @@ def numbers(scenario: Scenario) -> Shapes:
     """The page's numbers, with what does not go together (more rows than tokens, a step after the end) cut to fit."""
     run = Run(state.value("run_prompt"), state.value("run_tokens"))
     tokens, kinds = state.value("tokens"), len(layer_kinds(scenario.model))
-    return Shapes(
-        scenario=scenario,
-        tokens=tokens,
-        rows=min(state.value("rows"), tokens),
-        kind=min(state.value("layer"), kinds - 1),
-        run=run,
-        step=min(state.value("run_step"), run.steps - 1),
-        lengths=tuple(state.value("lengths")),
-        chunk=state.value("chunk"),
-        chunk_cached=state.value("chunk_cached"),
-        count=state.value("count"),
+    return shared(
+        Shapes(
+            scenario=scenario,
+            tokens=tokens,
+            rows=min(state.value("rows"), tokens),
+            kind=min(state.value("layer"), kinds - 1),
+            run=run,
+            step=min(state.value("run_step"), run.steps - 1),
+            lengths=tuple(state.value("lengths")),
+            chunk=state.value("chunk"),
+            chunk_cached=state.value("chunk_cached"),
+            count=state.value("count"),
+        )
     )
 
 
