@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import costmodel as cm
 from costmodel.dtypes import DTYPES, KV_DTYPES
 from costmodel.fleet import fleet, what_ifs
-from costmodel.frontier import frontier
+from costmodel.frontier import Edge, crossings, frontier
 
 QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
 ALL = [cm.hardware(name) for name in cm.hardware()]
@@ -186,3 +186,29 @@ def test_a_saddle_gives_two_pieces_and_one_side_alone_gives_none():
     pieces = frontier(saddle, xs, ys, saddle(*np.meshgrid(xs, ys)))
     assert sorted(np.round(pieces.reshape(-1, 2), 6).tolist()) == [[1, 2], [2, 1], [2, 4], [4, 2]]
     assert frontier(saddle, xs, ys, np.ones((2, 2))).shape == (0, 2, 2)
+
+
+def test_a_jump_is_found_to_the_last_digits():
+    """An excess that never is small, such as that of a chunked cache that begins anew."""
+    xs, ys = np.array([1.0, 1000.0]), np.array([1.0, 2.0])
+
+    def jumps(x, y):
+        return np.where(x < 8 * 2**0.5, -1.0, 3.0) * y
+
+    pieces = frontier(jumps, xs, ys, jumps(*np.meshgrid(xs, ys)))
+    assert pieces.shape == (1, 2, 2)
+    np.testing.assert_allclose(pieces[0, :, 0], 8 * 2**0.5, rtol=1e-9)
+
+
+def test_crossings_can_be_searched_along_one_axis_alone():
+    xs, ys = np.array([1.0, 10.0]), np.array([1.0, 10.0])
+
+    def excess(x, y):
+        return np.log(x * y) - 1.0
+
+    sampled = excess(*np.meshgrid(xs, ys))
+    both = crossings(excess, xs, ys, sampled)
+    assert set(both) == {Edge("x", 0, 0), Edge("y", 0, 0)}
+    assert both[Edge("x", 0, 0)] == pytest.approx((math.e, 1.0))
+    assert set(crossings(excess, xs, ys, sampled, along="y")) == {Edge("y", 0, 0)}
+    assert crossings(excess, xs, ys, sampled + 100, along="xy") == {}
