@@ -11,6 +11,7 @@ from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
 from pages.parts.plane import Plane
 
 DASH = [7, 5]
+_BATCH = "sequences decoding together"
 
 
 @st.cache_resource(show_spinner=False)
@@ -30,14 +31,14 @@ def roof_spec() -> Spec:
 @st.cache_resource(show_spinner=False)
 def latency_spec() -> Spec:
     """Latency of a token against the batch."""
-    plane = Plane(HEIGHTS["latency"], layers.BATCH, "latency of a token", y_units=format.SECONDS)
+    plane = Plane(HEIGHTS["latency"], _BATCH, "latency of a token", y_units=format.SECONDS)
     return _overlay(plane, "Latency of a token against the batch, of A and of B")
 
 
 @st.cache_resource(show_spinner=False)
 def speed_spec() -> Spec:
     """Tokens a second against the batch."""
-    plane = Plane(HEIGHTS["speed"], layers.BATCH, "tokens a second, all sequences")
+    plane = Plane(HEIGHTS["speed"], _BATCH, "tokens a second, all sequences")
     return _overlay(plane, "Tokens a second against the batch, of A and of B")
 
 
@@ -172,7 +173,8 @@ def _rules(plane: Plane) -> Spec:
         for side, dash in (("A", None), ("B", [2, 3]))
     ]
     x, wide = plane.px("datum.at"), f"{text_width('datum.text')}+9"
-    sides = ((True, "left", f"{x}<{wide}"), (False, "right", f"{x}+{wide}>width"))
+    neither = f"{x}<{wide}&&{x}+{wide}>width"  # for a name at the edge, of a line beyond it
+    sides = ((True, "left", f"{x}<{wide}"), (False, "right", f"(datum.inside?{x}+{wide}>width:{neither})"))
     names = [
         {
             "transform": [{"filter": f"datum.first=={str(first).lower()}"}],

@@ -310,7 +310,7 @@ def _over_batches(p: Pair, name: str, measure: Callable[[Any, Any], Any], said: 
         swept = p.price(side, cm.Step.decode(batches, side.context))
         lines.append(Line(side, segments(swept.bound, x=batches, y=measure(batches, swept.seconds))))
         own = float(measure(side.batch, p.decode_seconds(side)))
-        marks.append(Mark(side, "decode", side.batch, own, f"B = {format.count(side.batch)}, {said(own)}"))
+        marks.append(Mark(side, "decode", side.batch, own, f"batch of {format.count(side.batch)}, {said(own)}"))
         circle, number = _HOLLOW[side.name][0], format.count(side.batch)
         keys.append((f"{circle} batch of {number}: {said(own)}", f"{circle} {number}: {said(own)}"))
     rules = [rule for side in p.sides for rule in _wall(p, side, measure)]

@@ -19,14 +19,13 @@ def show() -> None:
     components.top(pair.a.scenario, *words.headline(pair, asked.lead(pair)))
     for sentence in said:
         components.complaint(sentence)
-    for line in words.sides(pair):
-        components.note(line)
+    components.note(words.sides(pair))
     picture = frames.time(pair)
     alt = picture.said("Time of a step against the tokens in it")
     layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
     asked.other()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
-        controls.slider("batch", "Sequences decoding, B")
+        controls.slider("batch", "Sequences decoding")
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("context", "Context of each, tokens")
         controls.switch("count", "Count the caches", off="weights", on="attention")

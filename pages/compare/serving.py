@@ -142,10 +142,10 @@ def _ratio(a: float, b: float) -> str:
 def _first(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """The wait in the queue and the steps of the prompt, which make up the time to the first token."""
     parts = [
-        ("waiting to be scheduled", a["queued_s"], b["queued_s"]),
-        ("the prompt's own steps", a["ttft_s"] - a["queued_s"], b["ttft_s"] - b["queued_s"]),
+        ("waiting in the queue takes", a["queued_s"], b["queued_s"]),
+        ("the steps of the prompt", a["ttft_s"] - a["queued_s"], b["ttft_s"] - b["queued_s"]),
     ]
-    return " and ".join(f"{what}: {format.seconds(one)} to {format.seconds(other)}" for what, one, other in parts)
+    return " and ".join(f"{what} {format.seconds(other)}, not {format.seconds(one)}" for what, one, other in parts)
 
 
 def _each(both: Both) -> str:

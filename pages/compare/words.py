@@ -9,7 +9,7 @@ from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
 from pages.compare.numbers import Pair, Side
 from pages.parts import codec, format
-from pages.parts.components import Ink, Line, Part
+from pages.parts.components import Html, Ink, Line, Part
 
 _NAMED = 2  # operations that a sentence names
 _SAME = 5e-4  # share of a number below which a difference is not one
@@ -136,9 +136,10 @@ def _seconds(side: Side, p: Pair) -> Ink:
     return Ink(format.seconds(p.decode_seconds(side)), meaning, strong=True)
 
 
-def sides(p: Pair) -> list[str]:
+def sides(p: Pair) -> list[Part]:
     """Both scenarios with their workloads, a line each."""
-    return [f"{'●' if side is p.a else '○'} {side.name}: {side.scenario.label} · {_load(side)}" for side in p.sides]
+    a, b = (f"{side.name}: {side.scenario.label} · {_load(side)}" for side in p.sides)
+    return [f"● {a}", Html("<br>"), f"○ {b}"]
 
 
 def _load(side: Side) -> str:
