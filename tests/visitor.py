@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 SILENCE = 60.0  # seconds without a message; a bound against hanging
 FINISHED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
-VIEWS = {"compare": [f"compare?view={view}" for view in ("pair", "league", "map")]}
+VIEWS = {"compare": [f"compare?compare_view={view}" for view in ("pair", "league", "map")]}
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass
 class Session:
-    """One visitor of one page, such as "roofline" or "compare?view=map"; ``await open()`` before anything else."""
+    """One visitor of one page, such as "roofline" or "compare?compare_view=map"; ``await open()`` before anything else."""
 
     address: str
     path: str = ""
