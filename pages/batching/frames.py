@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ def _context_wall(b: Batching) -> Dataset:
 # ---- latency and cost of a token -------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def tradeoff(b: Batching) -> Data:
     """Latency and cost of a token against the batch."""
     swept, beside = (price(cm.Step.decode(b.batches, b.context)) for price in (b.price, b.beside))
@@ -134,6 +136,7 @@ def _flat(b: Batching) -> Dataset:
     return row(start=start, end=end, seconds=seconds, inside=end < b.right)
 
 
+@lru_cache(maxsize=64)
 def market(b: Batching) -> Data:
     """Tokens a second of one sequence against the price of a million tokens, as the batch grows."""
     offers = dict(_offers(b))
@@ -181,6 +184,7 @@ def _dots(b: Batching) -> Dataset:
 # ---- the two bills ---------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def bills_by_batch(b: Batching) -> Data:
     """The two bills of a token against the batch."""
     curve = _billed(b.batches, batching.bills(b.floor, b.batches, b.context))
@@ -193,6 +197,7 @@ def bills_by_batch(b: Batching) -> Data:
     }
 
 
+@lru_cache(maxsize=64)
 def bills_by_context(b: Batching) -> Data:
     """The two bills of a token against the context, at the page's batch."""
     contexts = np.linspace(1, b.last_context, 120)
@@ -231,6 +236,7 @@ def _even(at: float | None, last: float, text: str, half: float, wall: float) ->
 # ---- intensity -------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def intensity(b: Batching) -> Data:
     """Arithmetic intensity against the batch, for several contexts and for the weights alone."""
     contexts = sorted(b.contexts)
@@ -316,6 +322,7 @@ def _intensity_end(b: Batching, context: float, end: float) -> dict[str, Any]:
 # ---- experts ---------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def experts(b: Batching) -> Data:
     """Distinct experts of a layer against the batch, and the bytes of weights that they bring."""
     hit = batching.experts_hit(b.experts, b.batches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _MOST_BARS = 90  # of a lane; beyond, equal steps are drawn as one
 _MOST_DECODES = 30
 
 
+@lru_cache(maxsize=64)
 def ways(a: Arrival) -> frames.Data:
     """Three lanes of steps over time: the prompt and the decodes apart, together, and in chunks."""
     lanes = list(a.ways.values())
@@ -74,6 +76,7 @@ def _wait(a: Arrival, name: str, lane: int) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=64)
 def chunk(a: Arrival) -> frames.Data:
     """Time of a step against the tokens of the prompt in it, and how many ride free."""
     turns = [t for t in (a.free, a.free_of_weights) if 1 < t < a.largest]
@@ -136,6 +139,7 @@ def _own_chunk(a: Arrival, floor: float, weights: float) -> Dataset:
 # ---- speculative decoding --------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def drafts(d: Drafting) -> frames.Data:
     """Break-even acceptance against the batch, as the page counts, and in the count beside it."""
     b = d.load

@@ -6,14 +6,17 @@ from pages.batching import charts, charts_steps, frames, frames_steps, layers, s
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
 from pages.parts import components, controls, offers, state
+from pages.parts.shared import shared
 
-numbers = Batching(
-    controls.scenario(),
-    batch=state.value("batch"),
-    context=state.value("context"),
-    count=state.value("count"),
-    hourly=state.value("hourly"),
-    memory=asked.memory(controls.scenario()),
+numbers = shared(
+    Batching(
+        controls.scenario(),
+        batch=state.value("batch"),
+        context=state.value("context"),
+        count=state.value("count"),
+        hourly=state.value("hourly"),
+        memory=asked.memory(controls.scenario()),
+    )
 )
 
 components.top(numbers.scenario, *words.headline(numbers))
@@ -81,7 +84,7 @@ if numbers.experts is not None:
 @st.fragment
 def prompt_arrives() -> None:
     """A prompt beside the batch; its own two sliders rerun nothing else."""
-    arrival = Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk"))
+    arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
     components.section(words_steps.WAYS, words_steps.ways(arrival))
     components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
     layers.draw(
@@ -110,7 +113,7 @@ def prompt_arrives() -> None:
 @st.fragment
 def guesses_ahead() -> None:
     """Speculative decoding of the batch; its own two sliders rerun nothing else."""
-    drafting = Drafting(numbers, drafts=state.value("drafts"), draft_cost=state.value("draft_cost"))
+    drafting = shared(Drafting(numbers, drafts=state.value("drafts"), draft_cost=state.value("draft_cost")))
     components.section(words_steps.DRAFTS, words_steps.drafting(drafting))
     components.derivation(
         words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
@@ -125,6 +128,7 @@ def guesses_ahead() -> None:
 prompt_arrives()
 guesses_ahead()
 
-chunk = words_steps.largest_chunk(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
+arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
+chunk = words_steps.largest_chunk(arrival)
 components.questions([words.company(numbers), words.history(numbers), chunk], key="batching_question")
 offers.python(lambda: snippet.code(numbers, state.own_model()))
