@@ -5,7 +5,7 @@ import streamlit as st
 from pages.batching import charts, charts_steps, frames, frames_steps, layers, snippet, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
-from pages.parts import components, controls, offers, state
+from pages.parts import address, components, controls, offers, state
 from pages.parts.shared import shared
 
 numbers = shared(
@@ -108,6 +108,7 @@ def prompt_arrives() -> None:
         message=words_steps.free_alt(arrival),
     )
     components.note(words_steps.free_note(arrival))
+    address.keep("arrival")
 
 
 @st.fragment
@@ -123,6 +124,7 @@ def guesses_ahead() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="drafting"):
         controls.slider("drafts", "Drafts of each sequence, k")
         controls.slider("draft_cost", "A draft costs, in decode steps", "Making one draft for every sequence.")
+    address.keep("drafting")
 
 
 prompt_arrives()

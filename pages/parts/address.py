@@ -1,0 +1,46 @@
+"""The address in the browser, held to what the controls say.
+
+Streamlit writes a slider's value into the address itself, in the browser, and forgets to where the answer to an earlier
+move arrives in the same moment as the next move (seen in 1.67 when keys are pressed quickly): the page goes on, and its
+link stays behind. So every run says what belongs into the address, and the browser mends what differs, without a new
+entry in the history.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+import streamlit as st
+
+from pages.parts import state
+
+_RUNS = count()
+
+_mend = st.components.v2.component(
+    "keep_address",
+    html="<span></span>",
+    css="span {display: none}\n",
+    js="""
+export default function ({ data }) {
+  const here = new URL(window.location.href);
+  let differs = false;
+  for (const key of data.keys) {
+    const wanted = data.values[key] ?? null;
+    if (here.searchParams.get(key) === wanted) continue;
+    differs = true;
+    if (wanted === null) here.searchParams.delete(key); else here.searchParams.set(key, wanted);
+  }
+  if (differs) window.history.replaceState(window.history.state, "", here.toString());
+}
+""",
+)
+
+
+def keep(where: str) -> None:
+    """Hold the address to the controls of this run; last on a page, and last in a fragment that has sliders.
+
+    ``where`` tells these places apart.
+    """
+    # The number makes each run different from the one before, for the browser looks only at what has changed.
+    data = {"keys": list(state.CONTROLS), "values": state.address(), "run": next(_RUNS)}
+    _mend(key=f"keep_address_{where}", data=data)
