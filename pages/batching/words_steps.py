@@ -89,6 +89,7 @@ def ways_table(a: Arrival) -> Table:
             ),
         ],
         rows=rows,
+        title="Three ways for a prompt",
     )
 
 

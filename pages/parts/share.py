@@ -88,22 +88,18 @@ def _files() -> None:
             for one in offered.pictures.values()
         ]
         _pictures(key="share_pictures", data={"pictures": listed})
-    if offered.files:
-        components.caption("Tables, in full precision and SI units")
-    for number, file in enumerate(offered.files.values()):
-        with st.container(
-            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False,
-            key=f"share_file_{number}",
-        ):  # fmt: skip
-            st.html(f'<span class="sc-file">{components.markup(file.title)}</span>')
+    if not offered.files:
+        return
+    components.caption("Tables, in full precision and SI units")
+    with st.container(horizontal=True, gap="small", key="share_files"):
+        for number, file in enumerate(offered.files.values()):
             st.download_button(
-                file.kind.upper(),
+                f"{file.title}, {file.kind.upper()}",
                 file.write,
                 offers.file_name(offered.page, file.title, file.kind),
                 _MIME.get(file.kind),
                 on_click="ignore",
-                key=f"share_file_{number}_get",
-                help=f"{file.title}, {file.kind.upper()}",
+                key=f"share_file_{number}",
             )
 
 

@@ -147,9 +147,13 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 [data-testid=stPopoverBody] .stDownloadButton button {{min-height: 1.6rem; padding: .1rem .55rem; font-size: .8125rem;}}
 .sc-code {{max-height: 9rem; overflow: auto; margin: 0; padding: .5rem .7rem; font-size: .8125rem; line-height: 1.45;
   border: 1px solid var(--rule); border-radius: 4px; white-space: pre;}}
-.sc-file {{font-size: .875rem; overflow-wrap: anywhere;}}
 .st-key-roof form.vega-bindings {{display: none;}}
-.st-key-what_if {{position: absolute;}}
+.st-key-what_if, .st-key-ride_along, .st-key-hint, .st-key-lost {{position: absolute;}}
+.stApp [data-testid=stCaptionContainer] {{opacity: 1;}}
+.stApp [data-testid=stCaptionContainer] p {{color: var(--muted);}}
+.stApp [data-testid=stBaseButton-primary] p {{color: var(--paper);}}
+.stApp a:focus-visible {{outline: 2px solid var(--ink); outline-offset: 3px; border-radius: 2px;}}
+.stMain:focus-visible {{outline: 1px solid var(--muted); outline-offset: -3px;}}
 @media (max-width: 640px) {{
   .stMainBlockContainer {{padding: 4.4rem 1rem 3rem;}}
   .sc-table .wide {{display: none;}}
