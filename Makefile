@@ -1,5 +1,6 @@
 # `make run` and `make test` do all there is to do on a fresh machine with Python 3.11 or newer.
 #   PYTHON=/path/to/python3.12   the Python that builds .venv (default: the first one found that is new enough)
+#   WORKERS=1                    how many processes run the tests (default: one a processor, four at most)
 #   ARGS="..."                   passed on: make run ARGS=--server.port=8600, make test ARGS="tests/costmodel -x"
 
 SHELL := /bin/sh
@@ -14,6 +15,9 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for p in $(CANDIDATES); do "$$p" -c "$(NEW_ENOUGH)" 2>/dev/null && echo "$$p" && break; done)
 ARGS ?=
+WORKERS ?= auto
+# In the order of collection, so that each process has the browser tests last (tests/browser/conftest.py says why).
+SHARED := -n $(WORKERS) --maxprocesses=4 --dist loadgroup --no-loadscope-reorder
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -22,7 +26,7 @@ run: $(VENV)/.run ## start the dashboard, on http://127.0.0.1:8501
 	$(PY) -m streamlit run app.py $(ARGS)
 
 test: $(VENV)/.dev browser ## run every test, those in a real browser included
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest $(SHARED) $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types; a warning is an error
 	$(PY) -m ruff check .
@@ -41,6 +45,7 @@ coverage: $(VENV)/.dev ## which lines and branches of costmodel/ its own tests r
 
 browser: $(VENV)/.dev
 	@$(PY) tests/browser/chromium.py
+	@$(PY) tests/browser/axe.py
 
 clean: ## remove what these targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage htmlcov

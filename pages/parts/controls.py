@@ -229,9 +229,9 @@ def _what_if(hw: cm.Hardware) -> dict[str, Any]:
         "compute_x": slider("compute_x", "Compute ×"),
         "memory_x": slider("memory_x", "Memory ×", "How much fits. It does not change how long a step takes."),
     }
-    if any(factor != 1 for factor in factors.values()):
-        label = f"Back to {'your own' if hw.id == state.CUSTOM else 'datasheet'} figures"
-        st.button(label, on_click=lambda: state.put(bandwidth_x=1.0, compute_x=1.0, memory_x=1.0), width="stretch")
+    label = f"Back to {'your own' if hw.id == state.CUSTOM else 'datasheet'} figures"
+    back = {"bandwidth_x": 1.0, "compute_x": 1.0, "memory_x": 1.0}
+    st.button(label, on_click=state.put, kwargs=back, disabled=factors == back, width="stretch", key="back_to_figures")
     return factors
 
 

@@ -20,7 +20,7 @@ _SHOWS = ".stHtml > :not(.sc-asks, style), .stVegaLiteChart, .stBidiComponent, .
 _HIDDEN = f"""
 .stSidebar, .stAppHeader, .stApp form.vega-bindings, .stMain [class*="_question_"], .st-key-share_corner,
 .st-key-transport, .st-key-hint,
-.stMain .stElementContainer:has(> :is({_CONTROLS})), .stMain .stElementContainer:has(.sc-asks),
+.stMain :is({_CONTROLS}), .stMain .stElementContainer:has(> :is({_CONTROLS}), .sc-asks),
 .stMain [data-testid=stLayoutWrapper]:not(:has({_SHOWS})) {{display: none !important;}}
 """
 
@@ -29,8 +29,8 @@ _HIDDEN = f"""
 _STAGE = f"""
 {_HIDDEN}
 .sc-leave {{position: fixed; right: 1rem; bottom: .8rem; z-index: 10; font: inherit; font-size: .8125rem;
-  color: var(--muted); background: var(--paper); border: 1px solid var(--rule); border-radius: 4px; padding: .2rem .6rem;
-  cursor: pointer;}}
+  color: var(--muted); background: var(--paper); border: 1px solid var(--rule); border-radius: 4px;
+  padding: .2rem .6rem; cursor: pointer;}}
 .sc-leave:hover, .sc-leave:focus-visible {{color: var(--ink); border-color: var(--ink);}}
 .st-key-leave {{position: absolute;}}
 .stMain .stExpander {{display: none;}}

@@ -38,6 +38,11 @@ export default function () {
       if (picture && picture.getAttribute("aria-label") !== text) picture.setAttribute("aria-label", text);
       said.setAttribute("aria-hidden", "true");       // it is read once, as the name
     }
+    // Vega calls a group without marks, and the frame of a selection, a symbol, and gives it no name.
+    for (const group of document.querySelectorAll("g[role=graphics-symbol][aria-roledescription$=container]")) {
+      group.removeAttribute("aria-roledescription");
+      if (!group.hasAttribute("aria-label")) group.removeAttribute("role");
+    }
   };
   const watcher = new MutationObserver(name);
   watcher.observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-label"] });

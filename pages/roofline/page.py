@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import chart, components, controls, dragging, offers, state
+from pages.parts import chart, components, controls, dragging, hints, offers, state
 from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
@@ -25,6 +25,7 @@ components.top(numbers.scenario, *words.headline(numbers))
 
 chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers), title=words.TIME)
 dragging.bridge(["time", "roof"])
+hints.show("roofline", "Drag bandwidth or compute under the picture: it follows while you drag.")
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
     controls.slider("batch", "Sequences decoding, B")

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 from costmodel import serving
-from pages.parts import chart, components, controls, offers, spreadsheet, state
+from pages.parts import chart, components, controls, hints, offers, spreadsheet, state
 from pages.scheduler import charts, frames, runs, settings, snippet, step_view, sweep_view, watch, words
 from pages.scheduler.words import Side
 
@@ -22,7 +22,7 @@ try:
     crossing = runs.crossing(scenario)
 except ValueError as error:
     components.top(scenario, "These settings cannot be simulated.", context="nothing was simulated")
-    components.complaint(f"{error}.")
+    components.complaint(words.refused(error, scenario))
     settings.main()
     settings.more()
     st.stop()
@@ -36,6 +36,7 @@ for reason, count in words.rejected(a):
 st.html(step_view.LEGEND)
 watch.watch(a, crossing)
 components.note(words.conservation(a))
+hints.show("scheduler", "Draw a stretch over the timeline to look closer. The buttons go through it step by step.")
 
 if b is not None:
     components.section("Two policies, the same requests", f"● A: {a.name}. ○ B: {b.name}.")

@@ -11,6 +11,7 @@ from costmodel import serving
 from pages.parts import format
 from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import Quantity
+from pages.parts.scenario import Scenario
 from pages.scheduler import frames
 from pages.scheduler.runs import BUDGETED, SHORT, Plan
 
@@ -32,6 +33,17 @@ class Side:
     def summary(self) -> dict[str, Any]:
         """Its figures."""
         return self.run.summary
+
+
+def refused(error: ValueError, scenario: Scenario) -> str:
+    """Why nothing was simulated, and what to change."""
+    key, machine = getattr(error, "key", ""), scenario.hardware.name
+    blocks = "say how many KV blocks there are, under Workload, memory and knobs"
+    if key == "hardware":
+        return f"{scenario.model.name} does not fit into {machine}: choose more GPUs or narrower weights, or {blocks}."
+    if key == "memory":
+        return f"How much memory of {machine} a program can use is not published: {blocks}."
+    return f"{error}."
 
 
 def headline(a: Side, b: Side | None) -> list[Part]:

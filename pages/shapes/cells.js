@@ -91,7 +91,8 @@ class Sheet {
   band(key, x, y, w, h) { this.bands.set(key, [x, y, w, h]); }
 
   finish(height, alt) {
-    return `<svg xmlns="http://www.w3.org/2000/svg" class="sheet" viewBox="0 0 ${px(this.width)} ${px(height)}" width="${px(this.width)}" height="${px(height)}" role="img" aria-label="${escaped(alt)}">`
+    const role = this.svg.some((part) => part.includes("tabindex=")) ? "group" : "img";   // a picture holds no controls
+    return `<svg xmlns="http://www.w3.org/2000/svg" class="sheet" viewBox="0 0 ${px(this.width)} ${px(height)}" width="${px(this.width)}" height="${px(height)}" role="${role}" aria-label="${escaped(alt)}">`
       + '<defs><pattern id="outside" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="5" class="hatch"/></pattern></defs>'
       + `${this.svg.join("")}<g class="lit"></g></svg>`;
   }

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import components, controls, offers, state
+from pages.parts import components, controls, hints, offers, state
 from pages.shapes import drawing, moves, scenes, snippet, words, words_batch, words_run
 
 numbers = moves.numbers(controls.scenario())
@@ -11,6 +11,10 @@ equal = state.value("cells") == "equal"
 components.top(numbers.scenario, *words.headline(numbers))
 
 drawing.step(key="shapes_step", data=scenes.step(numbers, equal=equal))
+
+hints.show(
+    "shapes", "Point at any cell, or reach the picture with Tab and move with the arrow keys: it says what it is."
+)
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="shapes_controls"):
     controls.slider("tokens", "Tokens of the sentence")

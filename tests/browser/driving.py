@@ -90,3 +90,9 @@ def visit(page: Page, path: str = "") -> Page:
     page.goto(path or ".")
     settle(page)
     return page
+
+
+def paths(page: Page) -> list[str]:
+    """Paths of all pages, from the navigation of an opened one; the first is "", the start page."""
+    links = page.locator("[data-testid=stTopNavLink], [data-testid=stSidebarNavLink]")
+    return [urlsplit(link.get_attribute("href") or "").path.strip("/") for link in links.all()]

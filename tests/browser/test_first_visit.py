@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.driving import visit
+from tests.browser.driving import paths, visit
 from tests.browser.server import serving
 
 WORDS = re.compile(r"\w+ \w+")
@@ -18,9 +17,7 @@ def test_every_page_is_served_without_torch(new_page: Callable[..., Page], tmp_p
     (tmp_path / "torch.py").write_text(NO_TORCH)
     with serving(tmp_path / "log", environment={"PYTHONPATH": str(tmp_path)}) as address:
         page = visit(new_page(server=address))
-        links = page.locator("[data-testid=stTopNavLink], [data-testid=stSidebarNavLink]")
-        others = [urlsplit(link.get_attribute("href") or "").path.strip("/") for link in links.all()]
-        for path in ["", *others]:
+        for path in paths(page):
             expect(visit(page, path).get_by_test_id("stMain")).to_contain_text(WORDS)
 
 

@@ -46,11 +46,6 @@ def test_every_other_page_is_led_to_with_the_state_of_this_one() -> None:
     assert all(query["model"] == "llama-3.1-8b" and query["batch"] == "32" for query in links.values())
 
 
-def test_each_page_has_a_line_of_its_own() -> None:
-    pages = [page.url_path for page in open_page("").session_state["_pages"] if page.url_path]
-    assert set(pages) <= set(words.LEADS)
-
-
 @pytest.mark.parametrize(("model", "hardware"), SCENARIOS[:5])
 def test_the_figures_are_the_cost_models(model: str, hardware: str) -> None:
     o = overview(model, hardware, batch=48, context=4096)
