@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import controls, lost, offers, presenting, share, speaking, state, theme
+from pages.parts import address, controls, lost, offers, presenting, share, speaking, state, theme
 
 
 @st.cache_resource(show_spinner=False)
@@ -80,4 +80,5 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     with corner:
         share.menu()
     state.publish()
+    address.keep("page")
     settle_heap()
