@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
+
+import pandas as pd
 
 import costmodel as cm
 from costmodel.model import Layer
@@ -114,6 +117,16 @@ class Shapes:
     def repeated(self) -> Bill:
         """The run without one: every step takes the whole sequence."""
         return _run_bills(self.scenario, self.run, self.count)[1]
+
+    def run_table(self) -> pd.DataFrame:
+        """Both runs, a row a step, in SI units."""
+        columns: dict[str, Any] = {"step": range(self.run.steps)}
+        for which, bill_ in (("with a cache", self.kept), ("without one", self.repeated)):
+            columns[f"rows {which}"] = bill_.rows
+            columns[f"bytes {which} (B)"] = bill_.bytes
+            columns[f"arithmetic {which} (FLOP)"] = bill_.flops
+            columns[f"time {which} (s)"] = bill_.seconds
+        return pd.DataFrame(columns)
 
     @cached_property
     def crossing(self) -> float | None:
