@@ -12,13 +12,13 @@ from pages.parts import presenting
 
 _hint = st.components.v2.component(
     "first_visit_hint",
-    html="<div role='note' hidden><p></p><button type='button' aria-label='Close this hint for good'>×</button></div>",
+    html="<div class='hint' role='note' hidden><p></p><button aria-label='Close this hint for good'>×</button></div>",
     css="""
-div {position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 5; display: flex; align-items: start; gap: .6rem;
+.hint {position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 5; display: flex; align-items: start; gap: .6rem;
   max-width: min(24rem, calc(100vw - 2rem)); padding: .6rem .5rem .6rem .9rem; box-sizing: border-box;
   font-size: .9375rem; line-height: 1.4; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-text-color); border-radius: 4px;}
-div[hidden] {display: none;}
+.hint[hidden] {display: none;}
 p {margin: 0;}
 button {font: inherit; font-size: 1.1rem; line-height: 1; min-width: 1.6rem; min-height: 1.6rem; cursor: pointer;
   color: inherit; background: none; border: 1px solid transparent; border-radius: 4px;}
@@ -26,7 +26,7 @@ button:hover, button:focus-visible {border-color: currentColor; outline: none;}
 """,
     js="""
 export default function ({ data, parentElement }) {
-  const note = parentElement.querySelector("div"), key = `stepcost hint ${data.name}`;
+  const note = parentElement.querySelector(".hint"), key = `stepcost hint ${data.name}`;
   let closed = true;
   try { localStorage.setItem("stepcost", "1"); closed = localStorage.getItem(key) !== null; } catch { /* no storage */ }
   note.querySelector("p").textContent = data.text;
