@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import components, controls, hints, offers, state
+from pages.parts import components, controls, hints, offers, spreadsheet, state
 from pages.shapes import drawing, moves, scenes, snippet, words, words_batch, words_run
 
 numbers = moves.numbers(controls.scenario())
@@ -39,6 +39,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     controls.slider("run_tokens", "Tokens to generate")
     controls.segments("run_measure", "Triangle of", {"rows": "rows", "flops": "FLOPs", "seconds": "time"})
 components.note(words_run.triangle(numbers))
+offers.file("Bill of the run, a row a step", "csv", lambda: spreadsheet.frame(numbers.run_table()))
 
 components.section("The rows gather, the squares do not", words_batch.gathered(numbers))
 drawing.gathered(key="shapes_gathered", data=scenes.gathered(numbers), on_lengths_change=moves.lengths_moved)

@@ -212,6 +212,15 @@ def test_every_table_is_written_as_numbers_and_text(page: str, query: dict[str, 
             assert any(_number(cell) for cell in column), (file.title, name, column)
 
 
+def test_the_bill_of_a_run_adds_up_to_what_the_page_says() -> None:
+    at = open_share("shapes", run_prompt=30, run_tokens=50)
+    (file,) = offered(at).files.values()
+    rows = list(csv.DictReader(io.StringIO(file.write())))
+    assert len(rows) == 50
+    assert [float(row["rows with a cache"]) for row in rows] == [30.0] + [1.0] * 49
+    assert sum(float(row["rows without one"]) for row in rows) == sum(range(30, 80))
+
+
 def _number(text: str) -> bool:
     try:
         return math.isfinite(float(text))
