@@ -14,12 +14,14 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.parts import address, controls, lost, offers, presenting, share, speaking, state, theme
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(show_spinner=False, ttl=30)
 def settle_heap() -> None:
-    """Keep what the imports left out of the full collection that Streamlit runs after each script run.
+    """Keep what stays out of the full collection that Streamlit runs after each script run; look again after a while.
 
-    It holds the interpreter for 30 to 120 ms on this heap, most of what a slider costs.
+    Over the imports and the caches it holds the interpreter for 30 to 120 ms, most of what a slider costs. What was
+    put aside is looked through here now and then, so that sessions that have ended are found.
     """
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
 
