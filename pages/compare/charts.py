@@ -164,7 +164,6 @@ def _ends(plane: Plane) -> Spec:
 
 def _rules(plane: Plane) -> Spec:
     """Vertical lines from their curve down to the axis, and their names, each in a row of its own."""
-    row = f"{plane.height}-8-datum.row*{layers.TYPE_LINE}"
     drawn = [
         {
             "transform": [{"filter": f"datum.inside&&datum.side=='{side}'"}],
@@ -172,17 +171,27 @@ def _rules(plane: Plane) -> Spec:
         }
         for side, dash in (("A", None), ("B", [2, 3]))
     ]
-    x, wide = plane.px("datum.at"), f"{text_width('datum.text')}+9"
-    neither = f"{x}<{wide}&&{x}+{wide}>width"  # for a name at the edge, of a line beyond it
-    sides = ((True, "left", f"{x}<{wide}"), (False, "right", f"(datum.inside?{x}+{wide}>width:{neither})"))
-    names = [
-        {
-            "transform": [{"filter": f"datum.first=={str(first).lower()}"}],
-            "layer": [layers.named(plane, "datum.at", f"({PHONE}||{narrow}?datum.short:datum.text)", row, side=side)],
-        }
-        for first, side, narrow in sides
-    ]
-    return layers.over("rules", *drawn, *names)
+    return layers.over("rules", *drawn, _names(plane))
+
+
+def _names(plane: Plane) -> Spec:
+    """Names of the vertical lines: that of the left one left of it, that of the right one right of it.
+
+    Where there is no room the short name stands there, and where that has none either, on the other side.
+    """
+    room = "datum.px>datum.wide", "datum.px+datum.wide<width"  # left, right
+    fits = f"(datum.first?{room[0]}:{room[1]}||!datum.inside&&{room[0]})"
+    columns = {
+        "px": plane.px("datum.at"),
+        "wide": f"{text_width('datum.text')}+9",
+        "words": f"{PHONE}||!{fits}?datum.short:datum.text",
+        "needs": f"{text_width('datum.words')}+9",
+        "after": "datum.first?datum.px<datum.needs:datum.px+datum.needs<width",
+    }
+    where = at("datum.after?datum.px+7:datum.px-7", f"{plane.height}-8-datum.row*{layers.TYPE_LINE}")
+    name = layers.label("datum.words", "ink", where, align="datum.after?'left':'right'", weight=600)
+    steps = [{"calculate": text, "as": column} for column, text in columns.items()]
+    return {"transform": steps, "layer": [name]}
 
 
 def _fitting(left: int) -> str:
