@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.parts import address, controls, lost, offers, presenting, share, speaking, state, theme
 
 
-@st.cache_resource(show_spinner=False, ttl=30)
+@st.cache_resource(show_spinner=False, ttl=15)
 def settle_heap() -> None:
     """Keep what stays out of the full collection that Streamlit runs after each script run; look again after a while.
 
