@@ -16,6 +16,8 @@ FLAGS = [
     *("--force-color-profile=srgb", "--font-render-hinting=none"),
 ]
 NewPage = Callable[..., Page]
+MEASURING = {"test_measure.py", "test_robust.py"}
+"""Files whose tests measure this machine: one after the other, in one process."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker("browser")
+        if here in item.path.parents and item.path.name in MEASURING:
+            item.add_marker(pytest.mark.xdist_group("measuring in a browser"))
     items.sort(key=lambda item: here in item.path.parents)
 
 

@@ -14,6 +14,7 @@ from costmodel import serving
 from tests.costmodel.serving.random_runs import random_run
 
 RUNS, REPRICED = 500, 1000
+PARTS = 5  # of the runs, so that several processors share them
 SAME = {"rtol": 1e-9, "atol": 1e-12}
 SERVED = ("static", "orca", "vllm_v0", "sarathi", "vllm_v1")
 
@@ -40,9 +41,10 @@ def assert_same_run(plain: serving.Run, jumped: serving.Run) -> None:
             np.testing.assert_allclose(jumped.summary[name], value, **SAME, err_msg=name)
 
 
-def test_five_hundred_random_runs_are_the_same_by_both_engines() -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_five_hundred_random_runs_are_the_same_by_both_engines(part: int) -> None:
     kinds = dict.fromkeys(("preemption", "livelock", "windows", "experts", "curved"), 0)
-    for seed in range(RUNS):
+    for seed in range(part, RUNS, PARTS):
         case = random_run(seed)
         plain, jumped = case.by("steps"), case.by("jump")
         try:
@@ -55,7 +57,7 @@ def test_five_hundred_random_runs_are_the_same_by_both_engines() -> None:
         kinds["windows"] += any(name in model for name in ("gemma", "gpt-oss", "scout"))
         kinds["experts"] += any(name in model for name in ("a3b", "gpt-oss", "scout", "v2-lite"))
         kinds["curved"] += case.options.get("rates") == "calibrated"
-    assert min(kinds.values()) >= 5, kinds
+    assert min(kinds.values()) >= 1, kinds
 
 
 @cache
