@@ -14,7 +14,7 @@ LONG = 20_000  # ms, a bound against hanging
 PLACES = """
 () => [...document.querySelectorAll(
     'h1, h2, .stVegaLiteChart, .stBidiComponent, .stSlider, .stSelectbox, .stButton, .sc-figures, .sc-table')]
-  .filter((e) => e.checkVisibility())
+  .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 0)
   .map((e) => {
     const name = e.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)?.[0] ?? e.className.split(' ').at(-1);
     const scrolled = (e.closest('.stSidebar') ?? document.querySelector('.stMain')).scrollTop;
