@@ -75,7 +75,7 @@ def _python() -> None:
         components.note("There are none here.")
         return
     code = write()
-    st.html(f'<pre class="sc-code" tabindex="0" aria-label="Python">{components.markup(code)}</pre>')
+    st.html(f'<pre class="sc-code" role="group" tabindex="0" aria-label="Python">{components.markup(code)}</pre>')
     components.copy_button(code, key="share_python")
 
 

@@ -13,8 +13,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.parts import codec, scenario_file
+from tests.browser import axe
 from tests.browser.conftest import NewPage
 from tests.browser.driving import every_view, settle, visit
+from tests.browser.test_accessibility import grave
 
 LONG = 15_000  # ms, a bound against hanging
 PAGES = ["", "roofline", "shapes", "batching", "scheduler", "memory", "model", "compare", "measure", "accuracy"]
@@ -107,6 +109,14 @@ def test_every_page_has_the_menu(page: Page, path: str) -> None:
     share(page)
     if path != "measure":
         expect(page.locator(".sc-code")).to_contain_text("import costmodel as cm")
+
+
+@every_view
+def test_an_open_menu_breaks_no_serious_rule_of_accessibility(page: Page) -> None:
+    for path in ("roofline", "shapes"):
+        share(visit(page, path)).get_by_text("Load one").click()
+        expect(page.get_by_label("Or paste it")).to_be_visible()
+        assert not grave(page, axe.script())
 
 
 # ---- link and scenario -----------------------------------------------------------------------------------------------
@@ -204,6 +214,17 @@ def test_a_picture_is_saved_as_png_at_twice_its_size(page: Page, path: str, tmp_
     assert height > 400
     assert len(colours) > 20, "it is blank"
     assert {bytes((253, 252, 250, 255)), bytes((253, 252, 250))} & colours, "no paper"
+
+
+def test_a_chart_is_saved_as_it_stands_where_its_view_is_not_found(page: Page, tmp_path: Path) -> None:
+    visit(page, "roofline")
+    share(page)
+    page.evaluate(
+        """for (const chart of document.querySelectorAll("[data-testid=stVegaLiteChart]"))
+             for (const name of Object.keys(chart)) if (name.startsWith("__reactFiber$")) delete chart[name];"""
+    )
+    text = saved(page, "Time of a step against its tokens, SVG", tmp_path).read_text(encoding="utf-8")
+    assert "weights out of memory" in "".join(ET.fromstring(text).itertext())  # noqa: S314  # the page made it
 
 
 def test_every_picture_of_a_page_is_found(page: Page, tmp_path: Path) -> None:

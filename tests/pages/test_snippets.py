@@ -1,6 +1,9 @@
 """Every page's figures as a program: run by itself, it gives the figures that the page shows."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,6 +157,22 @@ def test_a_config_too_long_to_read_is_taken_from_its_file(tmp_path: Path, monkey
     assert len(code(at)) < snippets.LONGEST_CONFIG
     figures = computed(code(at))
     assert all(agree(text, figures[name]) for name, text in shown(at).items())
+
+
+@pytest.mark.parametrize("page", ["roofline", "scheduler", "compare"])
+def test_a_program_needs_costmodel_alone(page: str, tmp_path: Path) -> None:
+    (tmp_path / "figures.py").write_text(
+        code(open_share(page))
+        + "import sys\nprint(sorted({'streamlit', 'altair', 'pages', 'live'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "figures.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=True, timeout=120,
+    )  # fmt: skip
+    *lines, modules = ran.stdout.splitlines()
+    assert len(lines) >= 5
+    assert all(re.match(r".+: .+", line) for line in lines)
+    assert modules == "[]"
 
 
 def test_a_program_is_shown_as_it_is() -> None:
