@@ -156,9 +156,9 @@ def _marks(plane: Plane) -> Spec:
 
 
 def _ends(plane: Plane) -> Spec:
-    """The letters at the right ends of the curves."""
+    """The letters at the ends of the curves."""
     shift = f"(datum.above?-9:{layers.TYPE_LINE}+2)"
-    where = at("width-5", f"{plane.py('datum.y')}+{shift}")
+    where = at(f"min({plane.px('datum.x')},width-5)", f"{plane.py('datum.y')}+{shift}")
     return layers.over("ends", layers.label("datum.text", "ink", where, align="'right'", weight=600))
 
 

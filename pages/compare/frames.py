@@ -29,6 +29,7 @@ LINE = 18  # px that a line of type takes
 ABOVE = 2 * LINE + 34  # px: the key, and a letter over the highest curve
 BELOW = 2 * LINE + 30  # px: the names of the vertical lines, and a letter under the lowest curve
 _POINTS = 90  # of a curve
+_GAP = "\u2002"  # a space that a picture does not shrink
 Data = dict[str, Dataset]
 
 
@@ -133,12 +134,12 @@ def _mark(mark: Mark) -> dict[str, Any]:
 
 
 def _ends(lines: Sequence[Line]) -> Dataset:
-    """A letter at the right end of each curve: above the higher one, below the lower."""
+    """A letter at the end of each curve: above the higher one, below the lower."""
     last = [float(line.points["y"][-1]) for line in lines]
     high = last.index(max(last))
     return rows(
         [
-            {"text": line.side.name, "y": y, "above": place == high}
+            {"text": line.side.name, "x": float(line.points["x"][-1]), "y": y, "above": place == high}
             for place, (line, y) in enumerate(zip(lines, last, strict=True))
         ]
     )
@@ -171,7 +172,7 @@ def key(keys: Sequence[tuple[str, str]]) -> Dataset:
     """The two lines that say which curve is whose, with the figures."""
     return rows(
         [
-            {"side": side, "row": place, "text": f"{side}  {text}", "short": f"{side}  {short}"}
+            {"side": side, "row": place, "text": f"{side}{_GAP}{text}", "short": f"{side}{_GAP}{short}"}
             for place, (side, (text, short)) in enumerate(zip("AB", keys, strict=True))
         ]
     )
@@ -232,8 +233,8 @@ def _times(side: Side) -> tuple[str, str]:
     decode, prefill = (format.seconds(cost.seconds) for cost in (side.roofline.decode, side.roofline.prefill))
     batch, prompt = format.count(side.batch), format.count(side.prompt)
     return (
-        f"{circle} decode of {batch}: {decode}   {diamond} prefill of {prompt}: {prefill}",
-        f"{circle} {decode}  {diamond} {prefill}",
+        f"{circle} decode of {batch}: {decode}{_GAP}{diamond} prefill of {prompt}: {prefill}",
+        f"{circle} {decode}{_GAP}{diamond} {prefill}",
     )
 
 
@@ -285,8 +286,8 @@ def _intensities(side: Side) -> tuple[str, str]:
     decode, prefill = (format.significant(float(cost.intensity)) for _, cost in _steps(side))
     roofs = f"{format.byte_rate(side.scenario.hardware.bandwidth)}, {format.flop_rate(_peak(side))}"
     return (
-        f"{circle} decode {decode}   {diamond} prefill {prefill} FLOP a byte under {roofs}",
-        f"{circle} {decode}  {diamond} {prefill} FLOP/B",
+        f"{circle} decode {decode}{_GAP}{diamond} prefill {prefill} FLOP a byte under {roofs}",
+        f"{circle} {decode}{_GAP}{diamond} {prefill} FLOP/B",
     )
 
 
