@@ -53,8 +53,9 @@ def _as_changed(row: Row) -> str:
 def headline(league: League) -> list[Part]:
     """Where the sidebar's accelerator stands."""
     now, (place, all_) = league.current, league.placed(league.current)
+    name = now.hardware.name if now.hardware.base is None else f"{now.hardware.name} (what if)"
     first: list[Part] = [
-        f"On {now.hardware.name}{_as_changed(now)}, a decode step of {sequences(league.batch)} takes at least ",
+        f"On {name}, a decode step of {sequences(league.batch)} takes at least ",
         Ink(seconds(now.decode), "decode", strong=True),
         f", place {place} of {all_}. ",
     ]

@@ -14,6 +14,8 @@ HEIGHT = 420
 _ACROSS = {False: (0.1, 0.3, 0.5, 0.7, 0.9), True: (0.17, 0.5, 0.83)}  # on a phone or not: where values are written
 _UP, _BETWEEN = (0.12, 0.37, 0.63, 0.88), (0.25, 0.5, 0.75)  # rows of values, and where there are none
 _WIDTH = {False: 760, True: 310}  # px across that are likely, on a phone or not
+_ROOM = 0.13, 0.3  # of the rows and of the columns, that a value with a name above it fills at most
+_LARGE = 0.1  # of the map: a side that has its name even where the line touches it
 _NEAR, _EDGE = 0.2, 0.06  # shares of the map: what is near the page's own place, and near an edge
 
 
@@ -50,6 +52,9 @@ def _cells(chart: Map, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         "meaning": np.where(floors.compute_bound, "compute", "memory"),
     }  # fmt: skip
     return {name: np.ravel(values) for name, values in columns.items()}
+
+
+_Cell = tuple[int, int]  # row and column
 
 
 class _Box(NamedTuple):
@@ -97,28 +102,58 @@ def _on_the_line(chart: Map, x: np.ndarray, y: np.ndarray, place: tuple[float, f
 
 
 def _lattice(chart: Map, x: np.ndarray, y: np.ndarray, *, phone: bool) -> list[dict[str, Any]]:
-    """Values written into a few cells, and in the strongest of either side its name."""
+    """Values written into a few cells that the line does not cut, and in the strongest of either side its name."""
     columns, lines = (_at(edges, shares) for edges, shares in ((x, _ACROSS[phone]), (y, _UP)))
-    chosen = [(i, j) for i in lines for j in columns]
     beyond = np.log(chart.cells.compute_seconds / chart.cells.memory_seconds)
-    sides = {"compute": max(chosen, key=lambda at: beyond[at]), "memory": min(chosen, key=lambda at: beyond[at])}
-    cells = []
-    for i, j in chosen:
-        place = float(np.sqrt(x[j] * x[j + 1])), float(np.sqrt(y[i] * y[i + 1]))
-        if _on_the_line(chart, x, y, place, _Box(-38, 38, -12, 12, phone)):
-            continue
-        side = "compute" if beyond[i, j] > 0 else "memory"
-        cells.append(
-            {
-                "x": place[0],
-                "y": place[1],
-                "text": words.cell(chart, float(chart.values[i, j])),
-                "region": f"{side}-bound" if sides[side] == (i, j) else "",
-                "meaning": side,
-                "phone": phone,
-            }
-        )
-    return cells
+    around = _Box(-38, 38, -12, 12, phone)
+
+    def place(cell: _Cell) -> tuple[float, float]:
+        i, j = cell
+        return float(np.sqrt(x[j] * x[j + 1])), float(np.sqrt(y[i] * y[i + 1]))
+
+    def clear(cell: _Cell) -> bool:
+        return not _on_the_line(chart, x, y, place(cell), around)
+
+    here = int(np.argmin(np.abs(np.log(chart.ys / chart.here[chart.y]))))
+    chosen, names = [cell for cell in ((i, j) for i in lines for j in columns) if clear(cell)], {}
+    for side, sign in (("compute", 1), ("memory", -1)):
+        own = [cell for cell in chosen if sign * beyond[cell] > 0]
+        if not own:
+            mask = sign * beyond > 0
+            spare = [cell for cell in _spare(mask, lines, here) if clear(cell) or mask.mean() > _LARGE][:1]
+            chosen = [*(cell for cell in chosen if all(_apart(cell, one, mask.shape) for one in spare)), *spare]
+            own = spare
+        if own:
+            names[max(own, key=lambda cell: sign * beyond[cell])] = f"{side}-bound"
+    return [
+        {
+            "x": place(cell)[0],
+            "y": place(cell)[1],
+            "text": words.cell(chart, float(chart.values[cell])),
+            "region": names.get(cell, ""),
+            "phone": phone,
+        }
+        for cell in chosen
+    ]
+
+
+def _spare(side: np.ndarray, lines: list[int], here: int) -> list[_Cell]:
+    """Cells for the name of a side that no value is written on: in its rows of values, far from the page's, or between.
+
+    In each row the middle one, and last the one that is nearest to the middle of all.
+    """
+    cells = np.argwhere(side)
+    if not len(cells):
+        return []
+    rows = sorted((line for line in lines if side[line].any()), key=lambda line: -abs(line - here))
+    nearest = cells[np.abs(cells - cells.mean(axis=0)).sum(axis=1).argmin()]
+    middles = [(row, int(np.flatnonzero(side[row])[side[row].sum() // 2])) for row in rows]
+    return [*middles, (int(nearest[0]), int(nearest[1]))]
+
+
+def _apart(cell: _Cell, other: _Cell, shape: tuple[int, ...]) -> bool:
+    """Whether what is written into two cells cannot meet."""
+    return any(abs(a - b) > size * share for a, b, size, share in zip(cell, other, shape, _ROOM, strict=True))
 
 
 def _at(edges: np.ndarray, shares: tuple[float, ...]) -> list[int]:

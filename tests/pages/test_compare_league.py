@@ -158,6 +158,18 @@ def test_a_what_if_has_a_row_of_its_own_and_its_catalogue_row_stays():
     assert words.short_name(shown.current) == "H100 SXM, what if"
 
 
+def test_words_of_leagues_with_little_in_them():
+    assert words.alt(league(least=512, vendor="Google")) == "No accelerator to show."
+    assert "None of those shown is known to hold it." in words_of(words.headline(league(least=512, vendor="Google")))
+    best = league(Scenario(QWEN, cm.hardware("gb200"), cm.Precision()))
+    assert "Of those known to hold it, none has a shorter one." in words_of(words.headline(best))
+    assert words.said(row_of(best, "rubin-r200")) == (
+        "Rubin R200 (preliminary) has no price: no bf16 or fp16 rate is published."
+    )
+    alone = league(least=512)
+    assert "Only Apple M3 Ultra (GPU) is left by the choices below." in words_of(words.below_picture(alone))
+
+
 # ---- prices in a link ----------------------------------------------------------------------------------------
 
 

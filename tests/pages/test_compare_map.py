@@ -159,6 +159,18 @@ def test_no_label_meets_another(pair, width):
     assert len(labels) >= 5
 
 
+@pytest.mark.parametrize(("width", "count", "share"), [(300, "weights", 0.257), (860, "attention", 0.021)])
+def test_a_side_that_no_written_value_lies_on_is_named_too(width, count, share):
+    slow = Scenario(cm.model("gemma-3-27b"), cm.hardware("mi300x"), cm.Precision())
+    drawn = plane("batch", "context", slow, count=count)
+    assert drawn.compute_share == pytest.approx(share, abs=1e-3)
+    data = {name: frame.to_pandas() for name, frame in map_frames.picture(drawn).items()}
+    spec = map_charts.map_spec("batch", "context", "seconds")
+    svg = drawing.svg(spec, {**data, "message": data["frame"]}, width=width)
+    assert {"memory-bound", "compute-bound"} <= {label.text for label in drawing.labels(svg)}
+    assert drawing.collisions(svg) == []
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_there_are_few_enough_marks_for_svg(pair):
     data = map_frames.picture(plane(*pair))
