@@ -34,7 +34,7 @@ def show() -> None:
     components.section(DIFFERENCES)
     with st.container(key="reasons_pair"):
         deltas.table(deltas.deltas(pair), DIFFERENCES).draw()
-    components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the times")
+    components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the differences")
     with st.container(horizontal=True, gap="medium", key="prices"):
         controls.slider("hourly", "A GPU of A for an hour, $")
         controls.slider("hourly_b", "A GPU of B for an hour, $", "0: the same as A's.")

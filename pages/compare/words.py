@@ -175,7 +175,7 @@ def carried(pinned: str) -> str:
 
 
 def arithmetic(p: Pair) -> list[Line]:
-    """The two decode steps and the two prompts, and their ratios taken apart."""
+    """The two decode steps and the two prompts, their ratios taken apart, what fits and what it costs."""
     steps = (
         ("decode", [side.roofline.decode for side in p.sides], p.decode),
         ("prompt", [side.roofline.prefill_with_caches for side in p.sides], p.prompts),
@@ -185,7 +185,7 @@ def arithmetic(p: Pair) -> list[Line]:
         for side, cost in zip("AB", costs, strict=True):
             lines += _floor(f"{name}, {side}", cost)
         lines.append(_ratio(name, ratio))
-    return lines
+    return [*lines, *(line for side in p.sides for line in _fits(side)), *(_million(p, side) for side in p.sides)]
 
 
 def _floor(name: str, cost: Cost) -> list[Line]:
@@ -198,6 +198,29 @@ def _floor(name: str, cost: Cost) -> list[Line]:
         Line(f"{name}: arithmetic", done, Ink(compute, "compute")),
         Line(f"{name}: the longer", f"max({memory}, {compute})", Ink(format.seconds(cost.seconds, 4), cost.bound)),
     ]
+
+
+def _fits(side: Side) -> list[Line]:
+    """What is left of the memory beside the weights, in caches of one sequence."""
+    fit = side.batching.fit
+    if fit is None:
+        return []
+    usable, weights, reserve = (
+        format.gibibytes(nbytes, 4) for nbytes in (fit.usable_bytes, fit.weight_bytes, fit.reserve_bytes)
+    )
+    kept = f" − {reserve}" if fit.reserve_bytes else ""
+    room = f"({usable} × {side.memory.utilization:g} − {weights}{kept})"
+    groups = f"{side.gpus} GPUs × " if side.memory.attention_parallel == "data" and side.gpus > 1 else ""
+    expression = f"{groups}{room} ÷ {format.gibibytes(fit.sequence_bytes, 4)}"
+    return [Line(f"sequences that fit, {side.name}", expression, format.count(fit.max_batch), gap=True)]
+
+
+def _million(p: Pair, side: Side) -> Line:
+    seconds = p.token_seconds(side)
+    gpus = f"{format.count(side.gpus)} GPU{'s' * (side.gpus > 1)}"
+    expression = f"10⁶ × {format.seconds(seconds, 4)} × {gpus} × ${side.hourly:g} ÷ 3,600 s"
+    price = format.significant(side.batching.million_at(seconds), 4)
+    return Line(f"a million tokens, {side.name}", expression, f"${price}", gap=side is p.a)
 
 
 _CAUSES = {

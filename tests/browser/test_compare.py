@@ -122,7 +122,7 @@ def test_new_data_leave_the_views_of_the_charts_standing(page: Page) -> None:
 
 def test_the_arithmetic_opens(page: Page) -> None:
     visit(page, "compare?batch=8")
-    page.get_by_text("Show the arithmetic of the times").click()
+    page.get_by_text("Show the arithmetic of the differences").click()
     expect(page.get_by_text("1.000 (bytes, A ÷ B) × 1.433 (bandwidth, B ÷ A)")).to_be_visible()
 
 

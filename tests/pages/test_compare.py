@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -254,6 +255,23 @@ def test_the_arithmetic_multiplies_out(p):
         if line.name.endswith("A ÷ B"):
             factors = [float(part.split(" ")[0].replace(",", "")) for part in str(line.expression).split(" × ")]
             assert np.prod(factors) == pytest.approx(float(str(line.result).rstrip("×").replace(",", "")), rel=2e-3)
+
+
+@every_pair
+def test_the_arithmetic_of_memory_and_money_comes_to_what_is_shown(p):
+    for line in words.arithmetic(p):
+        expression = opened.plain(line.expression).replace(",", "")
+        if line.name.startswith("a million tokens"):
+            found = re.fullmatch(r"10⁶ × ([\d.]+) (\S+) × (\d+) GPUs? × \$([\d.]+) ÷ 3600 s", expression)
+            seconds = float(found[1]) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
+            price = 1e6 * seconds * int(found[3]) * float(found[4]) / 3600
+            assert price == pytest.approx(float(str(line.result).replace(",", "")[1:]), rel=2e-3)
+        if line.name.startswith("sequences that fit"):
+            s = p.a if line.name.endswith("A") else p.b
+            fit = s.memory.fit
+            assert opened.plain(format.gibibytes(fit.weight_bytes, 4)).replace(",", "") in expression
+            exact = (fit.usable_bytes * 0.9 - fit.weight_bytes) / fit.sequence_bytes
+            assert int(line.result.replace(",", "")) == max(0, int(exact))
 
 
 # ---- presets -------------------------------------------------------------------------------------------------
