@@ -422,15 +422,15 @@ def drawn(key: str) -> None:
 
 def publish() -> None:
     """Write what differs from its default into the URL; call it once, after all widgets."""
-    changed = {}
+    drawn, written, changed = st.session_state[_DRAWN], st.query_params.to_dict(), {}
     for key, control in CONTROLS.items():
-        if key in st.session_state[_DRAWN]:
+        if key in drawn:
             continue
         current = value(key)
         text = None if current == control.default else control.write(current)
-        if text is None and key in st.query_params:
+        if text is None and key in written:
             del st.query_params[key]
-        elif text is not None and st.query_params.get(key) != text:
+        elif text is not None and written.get(key) != text:
             changed[key] = text
     if changed:
         st.query_params.update(changed)
