@@ -110,7 +110,7 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
     sign, what = _BADGES[scenario.source]
     badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
     said = markup(context or scenario.measured or what)
-    line = f"<span>{said}</span><span>·</span><span>{markup(scenario.label)}</span>"
+    line = f" <span>{said}</span> <span>·</span> <span>{markup(scenario.label)}</span>"
     st.html(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
 
 

@@ -80,9 +80,9 @@ _SHEET = f"""
 .sc b, .sc strong {{font-weight: 600;}}
 .memory {{color: var(--memory);}} .compute {{color: var(--compute);}} .prefill {{color: var(--prefill);}}
 .decode {{color: var(--decode);}} .cached, .muted {{color: var(--muted);}} .ink {{color: var(--ink);}}
-.sc-context {{display: flex; flex-wrap: wrap; gap: .15rem .65rem; align-items: center; font-size: .875rem;
-  color: var(--muted);}}
-.sc-badge {{border: 1px solid var(--ink); border-radius: 4px; color: var(--ink); padding: .05rem .45rem;
+.sc-context {{font-size: .875rem; line-height: 1.75; color: var(--muted); word-spacing: .05em;}}
+.sc-badge {{display: inline-block; line-height: 1.4; margin-right: .4rem; border: 1px solid var(--ink);
+  border-radius: 4px; color: var(--ink); padding: .05rem .45rem;
   white-space: nowrap;}}
 .sc-headline {{font-family: "Source Serif", serif; font-size: 1.75rem; line-height: 1.25; text-wrap: pretty;
   margin: .1rem 0 .2rem; overflow-wrap: anywhere;
