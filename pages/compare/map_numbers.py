@@ -152,7 +152,7 @@ class Map:
         bandwidth, compute = (1.0 if key in axes else self.here[key] for key in _FACTORS)
         hw = what_if(s.hardware.root, bandwidth, compute, s.memory_x)
         factors = {key: self._of(x, y, key) for key in _FACTORS if key in axes}
-        found = what_ifs(
+        return what_ifs(
             s.model,
             hw,
             self.step(x, y),
@@ -161,9 +161,6 @@ class Map:
             count=self.count,
             tensor_parallel=gpus,
         )
-        if found.seconds.shape == x.shape:
-            return found
-        return Floors(*(np.broadcast_to(getattr(found, name), x.shape) for name in _FIELDS))
 
     def value(self, floors: Floors, x: Any, y: Any) -> Array:
         """What the colour is for: seconds, a price, memory time over arithmetic time, or FLOP a byte."""
@@ -237,10 +234,8 @@ class Map:
     def turns_at(self, key: str) -> float | None:
         """Where on one axis, through the page's own step, the two sides are equal; None: nowhere on the map.
 
-        The first such place, should there be several.
+        The first such place, should there be several. Not for GPUs, which come in whole numbers.
         """
-        if key == "gpus":
-            return None
         x, y = (self.samples(axis) if axis == key else np.array([self.here[axis]]) for axis in (self.x, self.y))
         along = "x" if key == self.x else "y"
         found = crossings(self.excess, x, y, self.excess(*np.meshgrid(x, y)), along)
@@ -259,4 +254,3 @@ def _beyond(floors: Floors) -> Array:
 
 
 _FACTORS = ("bandwidth_x", "compute_x")
-_FIELDS = ("memory_seconds", "compute_seconds", "bytes", "flops")

@@ -142,6 +142,21 @@ def test_the_map_reaches_to_where_the_page_is():
     assert drawn.ys[0] == 3
 
 
+@pytest.mark.parametrize("shown", state.MAP_VALUES)
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_the_arithmetic_leads_to_the_value_of_the_page(shown, gpus):
+    drawn = plane("batch", "gpus", Scenario(QWEN, H100, cm.Precision(), tensor_parallel=gpus), shown=shown)
+    lines = {line.name: plain(plain_text(line.result)) for line in words.arithmetic(drawn)}
+    cost = cm.price(QWEN, H100, cm.Step.decode(64, 2048), tensor_parallel=gpus)
+    assert lines["the step, at least"] == plain(seconds(cost.seconds))
+    assert ("a token" in lines) == (shown in {"token", "cost"})
+    if shown == "token":
+        assert lines["a token"] == plain(words.written(drawn, drawn.own_value)) == plain(seconds(cost.seconds / 64))
+    if shown == "cost":
+        assert lines["a million of them"] == f"${cost.seconds / 64 / 3600 * 2 * gpus * 1e6:.3g}"
+    assert lines["equal along sequences together, B"] == "nowhere on this map"
+
+
 # ---- the picture ---------------------------------------------------------------------------------------------
 
 
