@@ -18,6 +18,7 @@ asking.ask(scenario.model, profile)
 if results is not None:
     asking.offer_to_speak(scenario, results.profile)
     show(results)
-    offers.python(lambda: snippet.code(results.profile, measured(scenario, results.profile), state.own_model()))
+    found = results.profile
+    offers.python(lambda: snippet.code(found, measured(scenario, found), state.own_model()))
 
 files.exchange(profile)
