@@ -2,6 +2,8 @@
 
 An error is ``|predicted - measured| / measured``. The published ones are those of ``python -m costmodel.calibration``,
 on measurements that the fit had not seen.
+
+Sources: the column ``source`` of ``catalog/accuracy.csv``.
 """
 
 from __future__ import annotations

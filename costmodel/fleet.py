@@ -3,6 +3,8 @@
 The bytes and FLOPs of a step depend on a machine only through the formats that it settles to (bf16, or fp16 on a chip
 without it). So they are worked out once for each set of formats, and then divided by every bandwidth and every peak:
 the same work, and the same division, that ``price`` does for one machine.
+
+Source: the floor of ``costmodel.price``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Where two sides of a plane meet: the line along which a step's memory takes as long as its arithmetic."""
+"""Where two sides of a plane meet: the line along which a step's memory takes as long as its arithmetic.
+
+Source: the two sides of the floor of ``costmodel.price``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Accelerators: what a datasheet says of one device, as plain numbers in SI units."""
+"""Accelerators: what a datasheet says of one device, as plain numbers in SI units.
+
+Sources of the figures: the column ``source`` of ``catalog/hardware.csv``, row by row.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,10 @@ class Hardware:
 
     def replace(self, **changes: Any) -> Hardware:
         """Return a what-if: the same device with other figures, remembering whose they were.
+
+        Raises
+        ------
+        ConfigError: for a field that there is not, or a figure that cannot be.
 
         >>> hw = hardware("h100-sxm")
         >>> hw.replace(bandwidth=2 * hw.bandwidth).root is hw

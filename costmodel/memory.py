@@ -1,4 +1,7 @@
-"""Whether a model and its caches fit: resident bytes against what an accelerator's memory can hold."""
+"""Whether a model and its caches fit: resident bytes against what an accelerator's memory can hold.
+
+Source of the blocks and of the share of memory that an engine takes: vLLM, Kwon et al. 2023 (arXiv 2309.06180).
+"""
 
 from __future__ import annotations
 

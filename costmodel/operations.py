@@ -3,6 +3,9 @@
 A ``Plan`` is the list of operations of one model (with its formats and its share of a tensor-parallel group), as
 coefficients. A step is a vector of features: tokens, logit positions, query-key pairs, cached tokens read, distinct
 experts. Work is coefficients times features, for one step or a million.
+
+Sources: two FLOPs a parameter and token, Kaplan et al. 2020 (arXiv 2001.08361), section 2.1; caches read once a
+sequence, Pope et al. 2022 (arXiv 2211.05102); what an architecture changes stands with its function.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ PHASES: tuple[Phase, ...] = ("prefill", "decode")
 _MOST_GPUS = 1024
 
 ACTIVATION_BYTES = 2  # engines keep activations in 16 bits whatever the weights are
-KERNELS_PER_BLOCK = 5  # two norms, rope, activation, residual: DESIGN 3.4
+KERNELS_PER_BLOCK = 5  # two norms, rope, activation, residual
 
 
 # ---- features: what a step is, as far as a price can tell -----------------------------------------------------

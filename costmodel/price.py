@@ -1,4 +1,8 @@
-"""What a step costs: its operations priced on a machine, as a floor (datasheet) or an estimate (fitted rates)."""
+"""What a step costs: its operations priced on a machine, as a floor (datasheet) or an estimate (fitted rates).
+
+Source of the floor: the roofline, Williams, Waterman and Patterson 2009 (Communications of the ACM 52, 4). An estimate
+adds up operations as ``costmodel.rates`` says.
+"""
 
 from __future__ import annotations
 
@@ -225,6 +229,10 @@ def crossing(  # noqa: PLR0917  # the order is the interface's
     ``phase="decode"``: T sequences of one token over ``context`` cached ones each. ``phase="prefill"``: one prompt of T
     tokens over ``context`` cached ones. The caches of a decode step grow with its tokens, so under "attention" it may
     never cross: each further sequence brings more bytes than its arithmetic can hide.
+
+    Raises
+    ------
+    ConfigError: for a phase that is neither decode nor prefill, and as ``price``.
 
     >>> import costmodel as cm
     >>> qwen, h100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")

@@ -21,6 +21,9 @@ The form and where it comes from:
 ``elementwise``         overhead a kernel, and its bytes
 ``host``                overhead + per_item * sequences a step, by engine and its generation
 ======================  ===========================================================================================
+
+Sources: of the numbers, the measurements that each row of ``catalog/calibration.csv`` names; of an all-reduce's bytes,
+the ring algorithm (Patarasu and Yuan 2009).
 """
 
 from __future__ import annotations

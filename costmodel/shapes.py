@@ -3,6 +3,8 @@
 Rows are the tokens that go through the block, columns the context that they look at. A prefill is a square and a
 decode one row of it, because ``new`` and ``cached`` differ and nothing else does. What a layer keeps of a token
 (keys and values for each KV head, one latent, or nothing but a state of fixed size) decides what stands on the edges.
+
+Source of the amounts: ``costmodel.operations`` and ``costmodel.price``; only sizes are worked out here.
 """
 
 from __future__ import annotations
@@ -508,7 +510,12 @@ class Run:
         return np.arange(self.prompt, self.prompt + self.steps, dtype=np.float64)
 
     def shape(self, layer: Layer, hidden: int, step: int) -> Shape:
-        """One step of the run (0 is the prefill) in one block."""
+        """One step of the run (0 is the prefill) in one block.
+
+        Raises
+        ------
+        ConfigError: for a step that the run does not have.
+        """
         if not 0 <= step < self.steps:
             raise ConfigError("step", step, f"a step from 0 to {self.steps - 1}")
         new, cached = (1, self.prompt + step - 1) if step else (self.prompt, 0)

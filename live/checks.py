@@ -1,4 +1,7 @@
-"""Whether measured figures can be: a clock that did not wait, and a file that was made up, give themselves away."""
+"""Whether measured figures can be: a clock that did not wait, and a file that was made up, give themselves away.
+
+Source of the limits: the device's datasheet; without one, figures beyond any device that there is.
+"""
 
 from __future__ import annotations
 

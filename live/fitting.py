@@ -1,4 +1,4 @@
-"""From measured points to rates: the numbers of DESIGN 3.4, fitted to this machine, with their errors.
+"""From measured points to rates: the numbers of ``costmodel.rates``, fitted to this machine, with their errors.
 
 Prices come from ``Rates`` itself and the search from ``costmodel.calibration``: there is no second copy of a formula.
 """

@@ -123,7 +123,12 @@ class Profile:
 
     @cached_property
     def taken(self) -> datetime:
-        """When it was measured."""
+        """When it was measured.
+
+        Raises
+        ------
+        ConfigError: when the date is none.
+        """
         try:
             when = datetime.fromisoformat(self.measured_at)
         except (TypeError, ValueError):

@@ -27,7 +27,12 @@ def mapping(key: str, value: object, allowed: set[str]) -> dict[str, Any]:
 
 
 def sequence(key: str, value: object, most: int) -> list[Any]:
-    """Return ``value`` when it is a list of at most ``most`` entries."""
+    """Return ``value`` when it is a list of at most ``most`` entries.
+
+    Raises
+    ------
+    ConfigError: for anything but a list that is short enough.
+    """
     if not isinstance(value, list) or len(value) > most:
         found = f"{len(value)} entries" if isinstance(value, list) else value
         raise ConfigError(key, found, f"a list of at most {most:,} entries")
@@ -35,7 +40,12 @@ def sequence(key: str, value: object, most: int) -> list[Any]:
 
 
 def text(key: str, value: object, *, empty: bool = True) -> str:
-    """Return ``value`` when it is a short printable text."""
+    """Return ``value`` when it is a short printable text.
+
+    Raises
+    ------
+    ConfigError: for anything but a short printable text.
+    """
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable() or not (value or empty):
         raise ConfigError(key, value, f"a printable text of at most {_LONGEST} characters")
     return value
@@ -47,7 +57,12 @@ def printable(value: str) -> str:
 
 
 def number(key: str, value: object) -> float:
-    """Return ``value`` as a float when it is a finite number that is not negative."""
+    """Return ``value`` as a float when it is a finite number that is not negative.
+
+    Raises
+    ------
+    ConfigError: for anything but a finite number.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(key, value, "a number")
     if not math.isfinite(value) or not 0 <= value < _LARGEST:
@@ -56,7 +71,12 @@ def number(key: str, value: object) -> float:
 
 
 def positive(key: str, value: object) -> float:
-    """Return ``value`` as a float when it is a finite number above 0."""
+    """Return ``value`` as a float when it is a finite number above 0.
+
+    Raises
+    ------
+    ConfigError: for anything but a number above 0.
+    """
     found = number(key, value)
     if found <= 0:
         raise ConfigError(key, value, "a number above 0")

@@ -2,6 +2,8 @@
 
 Kernel times spread over five orders of magnitude and hold outliers of another engine's kernels, so ratios count, not
 differences, and absolute deviations, not squares. The numbers are searched as logarithms, which keeps them positive.
+
+Sources: iteratively reweighted least squares, Holland and Welsch 1977; the damping, Marquardt 1963.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ measures that cache, not the memory (``l2_resident``); eager launches add 50 to 
 below 128 tokens an attention kernel is all overhead; A100 decode attention is sound from vLLM only; of fused MoE, vLLM
 under the routing skew ``power_law_1.01`` without expert parallelism; of all-reduces, graph-captured kernels other than
 NCCL's from 8 KiB to 256 MiB. The L40S's all-reduce times spread over three orders of magnitude and are left out.
+
+Sources: the measured tables themselves, which say how each row was taken.
 """
 
 from __future__ import annotations

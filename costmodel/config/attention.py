@@ -1,4 +1,7 @@
-"""Attention: how many heads of which width, and which layers see everything, a window or a chunk."""
+"""Attention: how many heads of which width, and which layers see everything, a window or a chunk.
+
+Source of the rules: the model classes of Hugging Face transformers that read these keys.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,12 @@ def every_linear(period: int, key: str = "full_attention_interval") -> Windows:
 
 
 def said(otherwise: Windows, name: str = "layer_types", kinds: Sequence[str] = (FULL, SLIDING)) -> Windows:
-    """``layer_types`` decides where the config has it; else the rule of the class."""
+    """``layer_types`` decides where the config has it; else the rule of the class.
+
+    Raises
+    ------
+    ConfigError: for a kind of attention that is not known.
+    """
 
     def windows(keys: Keys) -> Sequence[str]:
         listed = keys.each(name, str, keys.layers)
@@ -143,7 +151,12 @@ def head_dim(keys: Keys) -> int:
 
 
 def hidden_over_heads(keys: Keys) -> int:
-    """Hidden size over heads, which must divide, whatever the config says of a head's width."""
+    """Hidden size over heads, which must divide, whatever the config says of a head's width.
+
+    Raises
+    ------
+    ConfigError: when the heads do not divide the hidden size.
+    """
     width, rest = divmod(keys.hidden, keys.heads)
     if rest or not width:
         raise keys.wrong("num_attention_heads", keys.heads, f"a divisor of the hidden size {keys.hidden:,}")
@@ -156,7 +169,12 @@ def kv_heads(keys: Keys) -> int:
 
 
 def dividing(keys: Keys, name: str, otherwise: int | None = None) -> int:
-    """A number of KV heads that divides the query heads."""
+    """A number of KV heads that divides the query heads.
+
+    Raises
+    ------
+    ConfigError: when the count does not divide the heads.
+    """
     count = keys.whole(name, otherwise)
     if keys.heads % count:
         raise keys.wrong(name, count, f"a divisor of the {keys.heads:,} query heads")

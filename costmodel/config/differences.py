@@ -1,6 +1,8 @@
 """Differences: where a naive reading of a config would have gone wrong, and by how much.
 
 Each rule looks at one trap and gives a sentence with figures, or nothing. Public calculators fall into all of them.
+
+Source of the right figures: ``costmodel.model``, which the config was read into.
 """
 
 from __future__ import annotations

@@ -131,7 +131,12 @@ class Keys:
         return None if self.raw(name) is None else self.whole(name)
 
     def flag(self, name: str, *, otherwise: bool = False) -> bool:
-        """Return true or false; ``otherwise`` where the config says nothing."""
+        """Return true or false; ``otherwise`` where the config says nothing.
+
+        Raises
+        ------
+        ConfigError: for anything but true or false.
+        """
         value = self.raw(name)
         if value is None:
             return otherwise
@@ -140,7 +145,12 @@ class Keys:
         return value
 
     def number(self, name: str, otherwise: float) -> float:
-        """Return a positive number; ``otherwise`` where the config says nothing."""
+        """Return a positive number; ``otherwise`` where the config says nothing.
+
+        Raises
+        ------
+        ConfigError: for anything but a positive number.
+        """
         value = self.raw(name)
         if value is None:
             return otherwise
@@ -149,7 +159,12 @@ class Keys:
         return value
 
     def text(self, name: str, otherwise: str = "") -> str:
-        """Return a text; ``otherwise`` where the config says nothing."""
+        """Return a text; ``otherwise`` where the config says nothing.
+
+        Raises
+        ------
+        ConfigError: for anything but a text.
+        """
         value = self.raw(name)
         if value is None:
             return otherwise
@@ -158,7 +173,12 @@ class Keys:
         return value
 
     def each(self, name: str, kind: type, length: int | None = None) -> list[Any] | None:
-        """Return a list whose entries are all of ``kind``, one a layer when ``length`` is given; None without any."""
+        """Return a list whose entries are all of ``kind``, one a layer when ``length`` is given; None without any.
+
+        Raises
+        ------
+        ConfigError: for a list of other things, or of another length.
+        """
         value = self.raw(name)
         if value is None:
             return None
@@ -173,7 +193,12 @@ class Keys:
         return list(value)
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """Return an object inside the config, empty where there is none."""
+        """Return an object inside the config, empty where there is none.
+
+        Raises
+        ------
+        ConfigError: for anything but an object.
+        """
         value = self.raw(name)
         if value is None:
             return {}

@@ -1,4 +1,7 @@
-"""MLPs and experts: how wide, gated or not, and which layers have experts."""
+"""MLPs and experts: how wide, gated or not, and which layers have experts.
+
+Source of the rules: the model classes of Hugging Face transformers that read these keys.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,12 @@ def four_times(keys: Keys) -> int:
 
 
 def halved(keys: Keys) -> int:
-    """A stated width that counts both branches: each has half (Qwen 1, RecurrentGemma)."""
+    """A stated width that counts both branches: each has half (Qwen 1, RecurrentGemma).
+
+    Raises
+    ------
+    ConfigError: for an odd width.
+    """
     width = keys.whole("intermediate_size")
     if width % 2:
         raise keys.wrong("intermediate_size", width, "an even number, because two branches share it")
@@ -113,7 +121,12 @@ def after_dense(name: str = "first_k_dense_replace", otherwise: int = 0) -> Plac
 
 
 def listed(otherwise: Places) -> Places:
-    """``mlp_layer_types`` names "dense" and "sparse" layers where the config has it; else the rule of the class."""
+    """``mlp_layer_types`` names "dense" and "sparse" layers where the config has it; else the rule of the class.
+
+    Raises
+    ------
+    ConfigError: for a kind of MLP that is not known.
+    """
 
     def places(keys: Keys) -> Sequence[bool]:
         kinds = keys.each("mlp_layer_types", str, keys.layers)
@@ -192,7 +205,12 @@ class Routed:
         return [part for part in (sparse if here else dense for here in places) if part]
 
     def part(self, keys: Keys) -> Part:
-        """The experts of one layer."""
+        """The experts of one layer.
+
+        Raises
+        ------
+        ConfigError: when a token is sent to more experts than there are.
+        """
         experts = keys.whole("num_experts")
         top_k = keys.whole("num_experts_per_tok")
         if top_k > experts:

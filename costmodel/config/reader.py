@@ -41,7 +41,12 @@ def read(values: Mapping[str, Any], separate: Mapping[str, Any] | None = None) -
 
 
 def find(values: Mapping[str, Any]) -> tuple[Family, Keys]:
-    """Return the family of a config, and the keys of its language part."""
+    """Return the family of a config, and the keys of its language part.
+
+    Raises
+    ------
+    ConfigError: for a family that is not known.
+    """
     kind = _type_of(values)
     part = next((name for name in _PARTS if isinstance(values.get(name), Mapping)), None)
     if part is None:

@@ -2,6 +2,9 @@
 
 Arithmetic of a recurrence a token, beyond the projections, in its sequential form; an engine that scans a prompt in
 chunks does more of it, as matrix products.
+
+Sources of the recurrences: Mamba-2 (arXiv 2405.21060), gated DeltaNet (arXiv 2412.06464), RG-LRU (arXiv 2402.19427);
+of the keys, the model classes of Hugging Face transformers.
 """
 
 from __future__ import annotations
@@ -47,7 +50,12 @@ def taps(keys: Keys, name: str) -> int:
 
 
 def expanded(keys: Keys, factor: str) -> int:
-    """Inner width: the hidden size times a factor, in whole channels."""
+    """Inner width: the hidden size times a factor, in whole channels.
+
+    Raises
+    ------
+    ConfigError: when the factor leaves no width of believable size.
+    """
     width = int(keys.number(factor, 2) * keys.hidden)
     if not 0 < width <= LARGEST:
         raise keys.wrong(factor, keys.raw(factor), "a factor that gives an inner width of believable size")
@@ -155,7 +163,12 @@ class Mamba2:
 
 
 def gated_deltanet(keys: Keys) -> Part:
-    """Gated DeltaNet, as Qwen3-Next, Qwen3.5 and OLMo-Hybrid have it."""
+    """Gated DeltaNet, as Qwen3-Next, Qwen3.5 and OLMo-Hybrid have it.
+
+    Raises
+    ------
+    ConfigError: when the heads of values are no multiple of those of keys.
+    """
     hidden, kernel = keys.hidden, taps(keys, "linear_conv_kernel_dim")
     k_heads, v_heads = keys.whole("linear_num_key_heads"), keys.whole("linear_num_value_heads")
     k_dim, v_dim = keys.whole("linear_key_head_dim"), keys.whole("linear_value_head_dim")
@@ -248,7 +261,12 @@ def gated_convolution(keys: Keys) -> Part:
 
 
 def gated_lru(keys: Keys) -> Part:
-    """The real-gated linear recurrent unit of RecurrentGemma, whose gates are block-diagonal, a block a head."""
+    """The real-gated linear recurrent unit of RecurrentGemma, whose gates are block-diagonal, a block a head.
+
+    Raises
+    ------
+    ConfigError: when the heads do not divide the width.
+    """
     hidden, width, kernel = keys.hidden, keys.whole("lru_width", keys.hidden), taps(keys, "conv1d_width")
     block, rest = divmod(width, keys.heads)
     if rest or not block:

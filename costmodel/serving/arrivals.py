@@ -73,7 +73,12 @@ def closed_loop(*, users: int, count: int, seed: int = 0, **sizes: Any) -> pd.Da
 
 
 def generate(process: str, *, count: int, seed: int = 0, **parameters: Any) -> pd.DataFrame:
-    """Return a table of requests from a process by name, with its parameters and the sizes; see ``poisson``."""
+    """Return a table of requests from a process by name, with its parameters and the sizes; see ``poisson``.
+
+    Raises
+    ------
+    ConfigError: for a process that is not known, or a figure that it cannot have.
+    """
     if process not in PROCESSES:
         raise ConfigError("process", process, f"one of {', '.join(PROCESSES)}")
     _check_count("count", count)

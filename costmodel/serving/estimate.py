@@ -43,6 +43,10 @@ def priced_steps(  # the order is that of ``costmodel.price``
     """Return what prices steps of a model on a machine as ``costmodel.price`` does, only faster.
 
     It is kept: what it has looked up once serves the next simulation too.
+
+    Raises
+    ------
+    ConfigError: for rates that are not known, or of another device.
     """
     if rates == "datasheet":
         return floor_steps(model, hw, precision, tensor_parallel)

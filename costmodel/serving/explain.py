@@ -110,7 +110,12 @@ class Replay:
         self._view: StepView | None = None
 
     def view(self, step: int) -> StepView:
-        """Return step number ``step``, starting over only to go back."""
+        """Return step number ``step``, starting over only to go back.
+
+        Raises
+        ------
+        ConfigError: for a step that the run does not have.
+        """
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise ConfigError("step", step, "a whole number from 0 on")
         if self._view is None or self._view.step != step:

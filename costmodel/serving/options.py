@@ -93,7 +93,12 @@ class Options:
         return priced_steps(self.model, hardware, self.precision, self.rates, self.host, tensor_parallel)
 
     def blocks(self, hardware: Hardware | None, tensor_parallel: int, block_size: int, longest: int) -> int:
-        """KV blocks that fit beside the weights; with windows it depends on how long requests become."""
+        """KV blocks that fit beside the weights; with windows it depends on how long requests become.
+
+        Raises
+        ------
+        ConfigError: when the weights leave no room for caches.
+        """
         if self.model is None or hardware is None:
             return UNLIMITED
         fit = memory(
@@ -113,7 +118,12 @@ class Options:
         return fit.blocks
 
     def kv_seconds_per_token(self, pool: PrefillPool) -> float:
-        """Seconds that a token's keys and values take across the link."""
+        """Seconds that a token's keys and values take across the link.
+
+        Raises
+        ------
+        ConfigError: when nobody says how many bytes a token's caches have.
+        """
         each = pool.kv_bytes_per_token
         if each is None:
             if self.model is None or self.hardware is None:

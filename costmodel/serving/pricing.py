@@ -2,6 +2,8 @@
 
 Engines see a ``Pricer`` and know nothing of models or accelerators (``floor.py`` and ``estimate.py`` do). A step
 reaches it as a few sums over its sequences, kept apart by *view*: what a layer's mask lets a token see.
+
+Source of the closed forms: sums of an arithmetic series.
 """
 
 from __future__ import annotations

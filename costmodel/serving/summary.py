@@ -1,4 +1,7 @@
-"""A run in figures: throughput, latencies, goodput, utilisation, and whether every request is accounted for."""
+"""A run in figures: throughput, latencies, goodput, utilisation, and whether every request is accounted for.
+
+Source of Little's law: Little 1961 (Operations Research 9, 3). Latencies are named as vLLM's benchmarks name them.
+"""
 
 from __future__ import annotations
 

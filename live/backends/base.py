@@ -55,7 +55,12 @@ class Backend(ABC):
         """Give memory that is no longer used back to the system."""
 
     def capture(self, calls: Sequence[Call]) -> Call:
-        """Record ``calls`` as one graph, and return what replays it: for backends with ``graphs``."""
+        """Record ``calls`` as one graph, and return what replays it: for backends with ``graphs``.
+
+        Raises
+        ------
+        NotImplementedError: where the device has no graphs.
+        """
         raise NotImplementedError
 
 

@@ -56,7 +56,12 @@ def mpt_width(keys: Keys) -> int:
 
 
 def mpt_refused(keys: Keys) -> None:
-    """MPT without ALiBi, or with normalised queries, is not what any checkpoint has."""
+    """MPT without ALiBi, or with normalised queries, is not what any checkpoint has.
+
+    Raises
+    ------
+    ConfigError: for positions or normalised queries that are not read here.
+    """
     attention = keys.inside("attn_config")
     if not attention.flag("alibi", otherwise=True):
         raise ConfigError("attn_config.alibi", found=False, expected="true: MPT with other positions is not modelled")
@@ -77,7 +82,12 @@ def opt_norms(keys: Keys) -> Norms:
 
 
 def neo_windows(keys: Keys) -> list[str]:
-    """``attention_types``: pairs of a list of kinds and how often it is repeated."""
+    """``attention_types``: pairs of a list of kinds and how often it is repeated.
+
+    Raises
+    ------
+    ConfigError: for a kind of attention that is not known.
+    """
     kinds = {"global": FULL, "local": SLIDING}
     listed = keys.each("attention_layers", str, keys.layers) or _neo_repeated(keys)
     if set(listed) - set(kinds):

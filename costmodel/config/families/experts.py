@@ -97,7 +97,12 @@ def dbrx_experts(keys: Keys) -> Sequence[Part]:
 
 
 def hunyuan_experts(keys: Keys) -> Sequence[Part]:
-    """Sizes may be lists, one value a layer; the same value throughout is read, anything else declined."""
+    """Sizes may be lists, one value a layer; the same value throughout is read, anything else declined.
+
+    Raises
+    ------
+    ConfigError: when layers differ in a figure that is read once.
+    """
     values = dict(keys.values)
     for name in ("moe_topk", "num_experts"):
         listed = values.get(name)

@@ -19,7 +19,12 @@ from costmodel.model import Matrix, Mlp
 
 
 def sharing(keys: Keys, kinds: Sequence[str]) -> list[bool]:
-    """Whether each layer reads the cache of an earlier layer of its kind: the last ``num_kv_shared_layers`` do."""
+    """Whether each layer reads the cache of an earlier layer of its kind: the last ``num_kv_shared_layers`` do.
+
+    Raises
+    ------
+    ConfigError: when there is no layer to share with.
+    """
     shared = keys.whole("num_kv_shared_layers", 0, low=0, high=keys.layers)
     own = keys.layers - shared
     if shared and set(kinds[own:]) - set(kinds[:own]):

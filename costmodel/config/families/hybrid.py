@@ -95,7 +95,12 @@ def minimax_layout(keys: Keys) -> Sequence[str]:
 
 
 def griffin_layout(keys: Keys) -> list[str]:
-    """A pattern of blocks, repeated; the attention always has a window."""
+    """A pattern of blocks, repeated; the attention always has a window.
+
+    Raises
+    ------
+    ConfigError: for a kind of block that is not known.
+    """
     kinds = {"recurrent": LINEAR, "attention": SLIDING}
     pattern = keys.each("block_types", str) or ["recurrent", "recurrent", "attention"]
     if set(pattern) - set(kinds):
@@ -119,7 +124,12 @@ def kimi_layout(keys: Keys) -> list[str]:
 
 
 def kimi_refused(keys: Keys) -> None:
-    """Later models of the type add what is not covered."""
+    """Later models of the type add what is not covered.
+
+    Raises
+    ------
+    ConfigError: for a setting that is not read here.
+    """
     for name in ("mla_use_output_gate", "attn_res_block_size"):
         if keys.raw(name):
             raise ConfigError(name, keys.raw(name), "nothing: this part of Kimi K3 is not modelled")
@@ -132,7 +142,12 @@ _BLOCKS = {LINEAR: "mamba", FULL: "attention", "moe": "moe", "mlp": "mlp", "mamb
 
 
 def nemotron_blocks(keys: Keys) -> list[str]:
-    """One letter a block: each block is a mixer or an MLP, never both."""
+    """One letter a block: each block is a mixer or an MLP, never both.
+
+    Raises
+    ------
+    ConfigError: for a pattern of another length, or with other letters.
+    """
     pattern = keys.text("hybrid_override_pattern")
     if pattern:
         unknown = set(pattern) - set(_LETTERS)

@@ -17,7 +17,12 @@ _ROUNDING = 256
 
 
 def blocks(name: str, build: Callable[[Keys, Keys], Part]) -> Callable[[Keys], Sequence[Part]]:
-    """One part for each entry of ``block_configs``, made by ``build`` unless it is nothing or one plain matrix."""
+    """One part for each entry of ``block_configs``, made by ``build`` unless it is nothing or one plain matrix.
+
+    Raises
+    ------
+    ConfigError: for a block that is no object.
+    """
 
     def rule(keys: Keys) -> Sequence[Part]:
         made: dict[str, Part] = {}
@@ -48,7 +53,12 @@ def _part(keys: Keys, inner: Mapping[str, Any], build: Callable[[Keys, Keys], Pa
 
 
 def deci_attention(keys: Keys, block: Keys) -> Part:
-    """Heads in groups of a size of each block's own; the norm before it is counted with it."""
+    """Heads in groups of a size of each block's own; the norm before it is counted with it.
+
+    Raises
+    ------
+    ConfigError: when a group does not divide the heads.
+    """
     group = block.whole("n_heads_in_group", high=keys.heads)
     if keys.heads % group:
         raise ConfigError("n_heads_in_group", group, f"a divisor of the {keys.heads:,} query heads")
@@ -57,7 +67,12 @@ def deci_attention(keys: Keys, block: Keys) -> Part:
 
 
 def deci_mlp(keys: Keys, block: Keys) -> Part:
-    """Two thirds of ``ffn_mult`` times the hidden size, rounded up to a multiple of 256."""
+    """Two thirds of ``ffn_mult`` times the hidden size, rounded up to a multiple of 256.
+
+    Raises
+    ------
+    ConfigError: for a factor that is no positive number.
+    """
     width = int(2 * block.number("ffn_mult", 0) * keys.hidden / 3) if block.says("ffn_mult") else 0
     if not width:
         raise ConfigError("ffn_mult", block.raw("ffn_mult"), "a positive number")

@@ -3,6 +3,8 @@
 A *clock* counts the steps in which everybody gets a token. A request that joins with ``c`` computed tokens at clock
 ``t`` has ``c - t + clock`` from then on, so that nothing about it has to be touched until it leaves: sums of contexts,
 who needs a new block at a clock, and who finishes when are all known ahead.
+
+Source: the plain engine (``costmodel.serving.steps``), of which these are the sums.
 """
 
 from __future__ import annotations

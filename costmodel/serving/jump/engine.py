@@ -3,6 +3,8 @@
 So it goes from event to event. Between two of them all steps are done at once, in closed form; a step in which
 something happens is done by itself, at the cost of what happens and not of all who decode. The plain engine
 (``steps.py``) is its oracle, and shares no loop with it.
+
+Source: the plain engine.
 """
 
 from __future__ import annotations

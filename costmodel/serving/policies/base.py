@@ -245,7 +245,12 @@ def by_arrival(requests: Iterable[Request]) -> list[Request]:
 
 
 def check_whole(owner: object, *names: str, least: int = 1, optional: bool = False) -> None:
-    """Check that the named knobs are whole numbers from ``least`` on (or None, where they are optional)."""
+    """Check that the named knobs are whole numbers from ``least`` on (or None, where they are optional).
+
+    Raises
+    ------
+    ConfigError: for anything but a whole number that is large enough.
+    """
     for name in names:
         value = getattr(owner, name)
         if optional and value is None:
@@ -255,7 +260,12 @@ def check_whole(owner: object, *names: str, least: int = 1, optional: bool = Fal
 
 
 def check_fraction(owner: object, *names: str) -> None:
-    """Check that the named knobs are fractions: 0 or more, less than 1."""
+    """Check that the named knobs are fractions: 0 or more, less than 1.
+
+    Raises
+    ------
+    ConfigError: for anything but a fraction.
+    """
     for name in names:
         value = getattr(owner, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
@@ -263,7 +273,12 @@ def check_fraction(owner: object, *names: str) -> None:
 
 
 def check_flag(owner: object, *names: str) -> None:
-    """Check that the named knobs are True or False."""
+    """Check that the named knobs are True or False.
+
+    Raises
+    ------
+    ConfigError: for anything but True or False.
+    """
     for name in names:
         if not isinstance(getattr(owner, name), bool):
             raise ConfigError(name, getattr(owner, name), "True or False")

@@ -1,4 +1,7 @@
-"""SGLang: a step reads prompts or decodes, prompts go first, and admission bets on how long outputs will become."""
+"""SGLang: a step reads prompts or decodes, prompts go first, and admission bets on how long outputs will become.
+
+Source: SGLang's own scheduler (``copies`` has the version).
+"""
 
 from __future__ import annotations
 
