@@ -101,15 +101,16 @@ class Overview:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """One row: the corners of the picture, and what stands in it at rest."""
-        seconds = self.lines.seconds.to_numpy()
-        at = {share: seconds[int(share * (len(seconds) - 1))] for share in (0.3, 0.6, 1.0)}
-        top = max(1.06 * at[1.0], at[0.6] / 0.66, at[0.3] / 0.52)  # the corner at the top left stays empty
+        shares = np.array([0.3, 0.6, 1.0])  # of the width
+        left, middle, last = np.interp(shares * self.right, self.lines.t, self.lines.seconds)
+        top = max(1.06 * last, middle / 0.66, left / 0.52)  # the corner at the top left stays empty
+        drawn = self.crossing is not None and self.crossing > 1
         row = {
             "right": self.right,
             "top": top,
             "batch": self.batch,
-            "crossing": self.crossing if self.crossing and 1 < self.crossing < self.right else None,
-            "crossing_s": self._decode(round(self.crossing)).seconds if self.crossing else None,
+            "crossing": self.crossing if drawn else None,
+            "crossing_s": np.interp(self.crossing or 0, self.lines.t, self.lines.seconds) if drawn else None,
             "plateau": float(self.lines.memory.iloc[-1]),
             "token_arithmetic": self.token.compute_seconds,
             "varies": self.weights_vary,

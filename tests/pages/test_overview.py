@@ -107,3 +107,13 @@ def test_the_state_goes_along_to_another_page_and_back() -> None:
     assert "Llama-3.1-8B" in app.text(at)
     assert app.link(at)["model"] == "llama-3.1-8b"
     assert "Llama-3.1-8B" in app.text(go(at, "overview"))
+
+
+@pytest.mark.parametrize(("bandwidth", "peak"), [(1e9, 1e17), (1e13, 1e10), (3.35e12, 3.35e12)])
+def test_machines_far_from_any_real_one_are_drawn(bandwidth: float, peak: float) -> None:
+    hw = cm.hardware("h100-sxm").replace(bandwidth=bandwidth, peak={"bf16": peak})
+    o = Overview(Scenario(cm.model("qwen3-0.6b"), hw, cm.Precision()), 1, 500, 2048)
+    drawn = drawing.svg(ride_spec(), {"frame": o.frame, "lines": o.lines}, width=800)
+    assert drawing.collisions(drawn) == []
+    assert plain(words.headline(o)).endswith(".")
+    assert o.frame.top[0] > o.lines.seconds.max()
