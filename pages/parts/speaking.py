@@ -36,7 +36,7 @@ export default function () {
     for (const said of document.querySelectorAll("[aria-roledescription=message]")) {
       const picture = said.closest("[role=graphics-document]"), text = said.getAttribute("aria-label");
       if (picture && picture.getAttribute("aria-label") !== text) picture.setAttribute("aria-label", text);
-      said.setAttribute("aria-hidden", "true");       // it is read once, as the name
+      if (!said.hasAttribute("aria-hidden")) said.setAttribute("aria-hidden", "true");   // it is read once, as the name
     }
     // Vega calls a group without marks, and the frame of a selection, a symbol, and gives it no name.
     for (const group of document.querySelectorAll("g[role=graphics-symbol][aria-roledescription$=container]")) {

@@ -39,12 +39,13 @@ STOPWATCH = """
   const pictures = [...document.querySelectorAll("[data-testid=stMain] [data-testid=stVegaLiteChart]")];
   for (const host of document.querySelectorAll("[data-testid=stMain] *"))
     if (host.shadowRoot?.querySelector("svg")) pictures.push(host.shadowRoot);
+  const drawn = ["d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "opacity", "fill", "style"];
   const watch = { pressed: null, changed: new Map(), pictures: pictures.length };
   for (const [place, picture] of pictures.entries())
     new MutationObserver(() => {
       if (watch.pressed !== null && picture.querySelector("svg, canvas"))
         watch.changed.set(place, performance.now() - watch.pressed);
-    }).observe(picture, { childList: true, subtree: true, attributes: true, characterData: true });
+    }).observe(picture, { childList: true, subtree: true, characterData: true, attributeFilter: drawn });
   document.addEventListener("keydown", () => { watch.pressed = performance.now(); watch.changed.clear(); }, true);
   window.stopwatch = watch;
 }
