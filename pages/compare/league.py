@@ -54,15 +54,18 @@ class Row:
     def priced(self) -> bool:
         return not self.obstacle
 
-    @cached_property
-    def memory(self) -> Memory:
-        """The workload in its memory."""
-        return self.league.memory_of(self.hardware)
-
     @property
+    def memory(self) -> Memory:
+        """The workload in its memory, allocated as the Memory page says."""
+        league = self.league
+        given = league.own_memory[1] if league.own_memory[0] == self.hardware.id else None
+        scenario = replace(league.scenario, hardware=self.hardware)
+        return replace(league.memory, scenario=scenario, own_memory=given)
+
+    @cached_property
     def fit(self) -> cm.Fit | None:
         """What fits; None where the usable memory is not published, or the format that it would be kept in is not."""
-        return self.memory.fit if self.memory.known and self.priced else None
+        return self.league.fit_of(self.memory) if self.memory.known and self.priced else None
 
     @property
     def does_not_fit(self) -> bool:
@@ -104,15 +107,16 @@ class Row:
         return _estimate(s.model, self.hardware, s.precision, s.tensor_parallel, self.league.batch, self.league.context)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class League:
     """A workload on every accelerator.
 
     Attributes
     ----------
     scenario: the sidebar's, priced as a floor. batch, context: of the decode step. prompt: of the prefill step.
+    memory: the same workload in the memory of the sidebar's accelerator, allocated as the Memory page says.
+    own_memory: the accelerator for which the user gave the usable memory, and those bytes.
     count: what the floors count. hourly: price of an hour of each accelerator that has none in ``prices`` (by id).
-    memory_of: the workload in the memory of one accelerator, allocated as the Memory page says.
     order, vendor, least: how the rows are sorted, whose they are ("all"), and the GB that they have at least.
     chosen: id of the row that is looked into; "" for the sidebar's.
     """
@@ -123,8 +127,9 @@ class League:
     prompt: int
     count: Count
     hourly: float
-    prices: Mapping[str, float]
-    memory_of: Callable[[cm.Hardware], Memory]
+    memory: Memory
+    own_memory: tuple[str, float | None] = ("", None)
+    prices: tuple[tuple[str, float], ...] = ()
     order: str = "decode"
     vendor: str = "all"
     least: float = 0
@@ -160,6 +165,7 @@ class League:
     @cached_property
     def everyone(self) -> list[Row]:
         """All rows, in the order of the catalogue."""
+        prices = dict(self.prices)
         steps = zip(self.decodes.obstacles, self.decodes.seconds, self.prefills.seconds, strict=True)
         return [
             Row(
@@ -169,11 +175,23 @@ class League:
                 obstacle=obstacle,
                 decode=float(decode),
                 prefill=float(prefill),
-                hourly=self.prices.get(hw.id, self.hourly),
-                own_hourly=hw.id in self.prices,
+                hourly=prices.get(hw.id, self.hourly),
+                own_hourly=hw.id in prices,
             )
             for hw, (obstacle, decode, prefill) in zip(self.machines, steps, strict=True)
         ]
+
+    @cached_property
+    def _fits(self) -> dict[tuple[object, ...], cm.Fit]:
+        return {}
+
+    def fit_of(self, memory: Memory) -> cm.Fit:
+        """What fits: the same on all that settle to the same formats and have as much memory."""
+        s = memory.scenario
+        key = (memory.hardware.memory, settle(s.model, s.hardware, s.precision))
+        if key not in self._fits:
+            self._fits[key] = memory.fit
+        return self._fits[key]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -190,18 +208,18 @@ class League:
         rows = [row for row in self.everyone if row.box is None and self.vendor in ("all", row.hardware.vendor)]
         return rows if self.least else []
 
-    @property
+    @cached_property
     def current(self) -> Row:
         """The sidebar's accelerator, whether it is among the rows or not."""
         return next(row for row in self.everyone if row.current)
 
-    @property
+    @cached_property
     def row(self) -> Row:
         """The row that is looked into."""
         named = [row for row in self.everyone if row.hardware.id == self.chosen and not row.hardware.base]
         return named[0] if named else self.current
 
-    @property
+    @cached_property
     def fastest(self) -> Row | None:
         """Of the rows that are shown and are known to hold the batch, the one with the shortest decode step."""
         able = [row for row in self.rows if row.fit is not None and row.fit.fits]
@@ -235,6 +253,12 @@ _KEYS: Mapping[str, Callable[[Row], Any]] = {
 }
 
 
+@lru_cache(maxsize=32)
+def shared(league: League) -> League:
+    """The league equal to this one that another session has worked out already; else this one."""
+    return league
+
+
 @lru_cache(maxsize=256)
 def _measured(hw: cm.Hardware) -> bool:
     """Whether there are rates of this accelerator or of a near relative, not only the general ones of all GPUs."""
@@ -256,16 +280,3 @@ def priced_at(prices: Mapping[str, float], hardware_id: str, hourly: float | Non
     """The prices with that of one accelerator set, or taken back."""
     others = {name: price for name, price in prices.items() if name != hardware_id}
     return others if hourly is None else {**others, hardware_id: hourly}
-
-
-def memory_in(memory: Memory, own: tuple[str, float | None]) -> Callable[[cm.Hardware], Memory]:
-    """The same workload, as the Memory page allocates it, on other accelerators.
-
-    ``own``: the accelerator for which the user gave the usable memory, and that memory.
-    """
-
-    def on(hw: cm.Hardware) -> Memory:
-        scenario = replace(memory.scenario, hardware=hw)
-        return replace(memory, scenario=scenario, own_memory=own[1] if own[0] == hw.id else None)
-
-    return on

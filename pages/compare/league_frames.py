@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,6 +19,7 @@ STRIP = 22  # px at the bottom that no name of a dot enters
 _ASIDE = 0.06  # of the width, that stays free beside them
 
 
+@lru_cache(maxsize=32)
 def picture(league: League) -> dict[str, Dataset]:
     """Decode and prefill of every row that has a price, and whose name has room where."""
     shown = [one for one in league.rows if one.priced]

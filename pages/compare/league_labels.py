@@ -42,45 +42,40 @@ def sides(
     ``sure`` of the order get a name in any case: on a free side, else on the one where it covers the fewest dots.
     """
     found = [""] * len(names)
-    widths = (span.narrow, span.wide)
-    dots = [_around(across * width, down) for width in widths]
-    taken: list[list[Array]] = [[], []]
+    widths = np.array([span.narrow, span.wide])
+    x = across * widths[:, None]  # (widths, dots)
+    dots = np.stack([x - _DOT, np.tile(down - _DOT, (2, 1)), x + _DOT, np.tile(down + _DOT, (2, 1))], axis=-1)
+    taken = np.empty((2, len(names), 4))
+    count = 0
     for place, i in enumerate(order[: span.most]):
-        long = len(names[i]) * span.type * _GLYPH
-        options = []
-        for side in SIDES:
-            boxes = [_box(float(across[i]) * width, float(down[i]), long, span.type, side) for width in widths]
-            if all(_inside(box, width, height) for box, width in zip(boxes, widths, strict=True)) and not any(
-                map(_covers, boxes, taken)
-            ):
-                options.append((sum(map(_covers, boxes, dots)), side, boxes))
-        best = min(options, key=lambda option: option[0], default=None)
-        if best is not None and (best[0] == 0 or place < sure):
-            found[i] = best[1]
-            for box, others in zip(best[2], taken, strict=True):
-                others.append(box)
+        boxes = _boxes(x[:, i], float(down[i]), len(names[i]) * span.type * _GLYPH, span.type)
+        inside = (boxes[..., :2] >= 0).all(axis=-1) & (boxes[..., 2] <= widths[:, None]) & (boxes[..., 3] <= height)
+        free = inside.all(axis=0) & (_covered(boxes, taken[:, :count]) == 0)
+        covers = np.where(free, _covered(boxes, dots), np.inf)
+        best = int(covers.argmin())
+        if covers[best] == 0 or (place < sure and free[best]):
+            found[i] = SIDES[best]
+            taken[:, count] = boxes[:, best]
+            count += 1
     return found
 
 
-def _around(x: Array, y: Array) -> Array:
-    return np.stack([x - _DOT, y - _DOT, x + _DOT, y + _DOT], axis=1)
+def _boxes(x: Array, y: float, long: float, size: float) -> Array:
+    """Boxes of a name on each side of its dot: (widths, sides, left top right bottom)."""
+    left = np.stack([x + _GAP, x - _GAP - long, x - long / 2, x - long / 2], axis=1)
+    top = np.array([y - size / 2, y - size / 2, y - _GAP - size, y + _GAP])
+    tops = np.tile(top, (len(x), 1))
+    return np.stack([left - _AIR, tops - _AIR, left + long + _AIR, tops + size + _AIR], axis=-1)
 
 
-def _box(x: float, y: float, long: float, size: float, side: str) -> Array:
-    """Left, top, right and bottom of a name."""
-    if side in ("right", "left"):
-        left = x + _GAP if side == "right" else x - _GAP - long
-        return np.array([left - _AIR, y - size / 2 - _AIR, left + long + _AIR, y + size / 2 + _AIR])
-    top = y - _GAP - size if side == "above" else y + _GAP
-    return np.array([x - long / 2 - _AIR, top - _AIR, x + long / 2 + _AIR, top + size + _AIR])
-
-
-def _inside(box: Array, width: float, height: float) -> bool:
-    return bool(box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= height)
-
-
-def _covers(box: Array, others: Sequence[Array] | Array) -> int:
-    """How many of the other boxes it meets."""
-    them = np.asarray(others).reshape(-1, 4)
-    apart = (them[:, 2] <= box[0]) | (them[:, 0] >= box[2]) | (them[:, 3] <= box[1]) | (them[:, 1] >= box[3])
-    return int(np.count_nonzero(~apart))
+def _covered(boxes: Array, others: Array) -> NDArray[np.intp]:
+    """How many other boxes each of the sides meets, at all widths together."""
+    mine, them = boxes[:, :, None, :], others[:, None, :, :]
+    meets = (
+        (them[..., 2] > mine[..., 0])
+        & (them[..., 0] < mine[..., 2])
+        & (them[..., 3] > mine[..., 1])
+        & (them[..., 1] < mine[..., 3])
+    )
+    counted: NDArray[np.intp] = np.count_nonzero(meets, axis=(0, 2))
+    return counted

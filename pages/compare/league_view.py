@@ -8,7 +8,7 @@ import costmodel as cm
 from pages.batching import layers
 from pages.compare import league_charts, league_frames, snippet
 from pages.compare import league_words as words
-from pages.compare.league import League, memory_in, priced_at
+from pages.compare.league import League, priced_at, shared
 from pages.memory import asked
 from pages.parts import codec, components, controls, offers, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
@@ -16,7 +16,7 @@ from pages.parts.prices import DEAREST, pack_prices, unpack_prices
 
 def show() -> None:
     """Draw the view."""
-    league = _league()
+    league = shared(_league())
     components.top(league.scenario, *words.headline(league), context="floors from datasheets; nothing measured")
     layers.draw(
         league_charts.league_spec(), league_frames.picture(league), key="league_picture", message=words.alt(league)
@@ -48,8 +48,9 @@ def _league() -> League:
         prompt=state.value("prompt"),
         count=state.value("count"),
         hourly=state.value("hourly"),
-        prices=unpack_prices(state.value("league_prices")),
-        memory_of=memory_in(asked.memory(scenario), codec.unpack_memory(packed) if packed else ("", None)),
+        memory=asked.memory(scenario),
+        own_memory=codec.unpack_memory(packed) if packed else ("", None),
+        prices=tuple(sorted(unpack_prices(state.value("league_prices")).items())),
         order=state.value("league_sort"),
         vendor=state.value("league_vendor"),
         least=state.value("league_memory"),
@@ -67,13 +68,13 @@ def _workload() -> None:
 
 def _chosen(league: League) -> None:
     """Which accelerator is looked into, and what an hour of it costs."""
-    row = league.row
+    row, prices = league.row, dict(league.prices)
 
     def priced() -> None:
         price = st.session_state["league_price"]
-        state.put(league_prices=pack_prices(priced_at(league.prices, row.hardware.id, price or None)))
+        state.put(league_prices=pack_prices(priced_at(prices, row.hardware.id, price or None)))
 
-    st.session_state["league_price"] = league.prices.get(row.hardware.id)
+    st.session_state["league_price"] = prices.get(row.hardware.id)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="league_prices_row"):
         with st.container(width=300):
             controls.choice("league_row", "Look into", text=lambda name: _row_name(league, name))
@@ -83,7 +84,7 @@ def _chosen(league: League) -> None:
         )  # fmt: skip
         with st.container(width=260):
             controls.slider("hourly", "An hour of all others, $", words.PRICES)
-        if league.prices:
+        if prices:
             st.button("Forget these prices", on_click=state.put, kwargs={"league_prices": ""})
 
 

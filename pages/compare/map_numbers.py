@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ AXES: Mapping[str, Axis] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Map:
     """A plane of floors around the scenario and workload of the page.
 
@@ -246,6 +246,12 @@ class Map:
     def compute_share(self) -> float:
         """Share of the cells that are compute-bound."""
         return float(self.cells.compute_bound.mean())
+
+
+@lru_cache(maxsize=32)
+def shared(drawn: Map) -> Map:
+    """The map equal to this one that another session has worked out already; else this one."""
+    return drawn
 
 
 def _beyond(floors: Floors) -> Array:

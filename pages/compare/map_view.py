@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching import layers
 from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
-from pages.compare.map_numbers import Map
+from pages.compare.map_numbers import Map, shared
 from pages.parts import components, controls, offers, state
 
 _CONTEXT = "floors from the datasheet; nothing measured"
@@ -16,16 +16,18 @@ _CONTEXT = "floors from the datasheet; nothing measured"
 def show() -> None:
     """Draw the view."""
     scenario = controls.scenario().datasheet()
-    drawn = Map(
-        scenario,
-        batch=state.value("batch"),
-        context=state.value("context"),
-        prompt=state.value("prompt"),
-        count=state.value("count"),
-        hourly=state.value("hourly"),
-        x=state.value("map_x"),
-        y=state.value("map_y"),
-        shown=state.value("map_value"),
+    drawn = shared(
+        Map(
+            scenario,
+            batch=state.value("batch"),
+            context=state.value("context"),
+            prompt=state.value("prompt"),
+            count=state.value("count"),
+            hourly=state.value("hourly"),
+            x=state.value("map_x"),
+            y=state.value("map_y"),
+            shown=state.value("map_value"),
+        )
     )
     if refusal := words.refusal(drawn):
         components.top(scenario, "A map needs two axes that go together.", context=_CONTEXT)

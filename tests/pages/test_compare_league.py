@@ -10,7 +10,7 @@ import pytest
 import costmodel as cm
 from pages.compare import league_charts, league_frames
 from pages.compare import league_words as words
-from pages.compare.league import League, Row, memory_in, priced_at
+from pages.compare.league import League, Row, priced_at
 from pages.compare.league_labels import RANGES
 from pages.memory.numbers import Memory
 from pages.parts import state
@@ -30,8 +30,7 @@ def league(scenario: Scenario | None = None, **asked: object) -> League:
     load = {"batch": 1, "context": 2048, **asked}
     memory = Memory(scenario, batch=int(str(load["batch"])), context=int(str(load["context"])))
     return League(**{  # type: ignore[arg-type]  # fields by name
-        "scenario": scenario, "prompt": 500, "count": "weights", "hourly": 2.0, "prices": {},
-        "memory_of": memory_in(memory, ("", None)), **load,
+        "scenario": scenario, "prompt": 500, "count": "weights", "hourly": 2.0, "memory": memory, **load,
     })  # fmt: skip
 
 
@@ -150,7 +149,7 @@ def test_rows_are_sorted_and_what_has_no_number_comes_last(order, key, falling):
 
 def test_a_what_if_has_a_row_of_its_own_and_its_catalogue_row_stays():
     hw = what_if(H100, 2.0, 1.0, 1.0)
-    shown = league(Scenario(QWEN, hw, cm.Precision(), bandwidth_x=2.0), prices={"h100-sxm": 3.0})
+    shown = league(Scenario(QWEN, hw, cm.Precision(), bandwidth_x=2.0), prices=(("h100-sxm", 3.0),))
     assert len(shown.everyone) == len(CATALOGUE) + 1
     assert shown.current.hardware == hw
     assert shown.current.decode == pytest.approx(row_of(shown, "h100-sxm").decode / 2)
