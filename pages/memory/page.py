@@ -5,15 +5,15 @@ import streamlit as st
 from pages.memory import asked, charts, snippet, words
 from pages.parts import chart, components, controls, offers, state
 
-scenario = controls.scenario().datasheet()
+scenario = controls.scenario().counted()
 numbers = asked.memory(scenario)
-CONTEXT = "what fits, counted from sizes; nothing measured"
+context = words.context(numbers)
 
 if not numbers.known:
-    components.top(scenario, *words.not_published(numbers), context=CONTEXT)
+    components.top(scenario, *words.not_published(numbers), context=context)
     asked.own_memory(numbers)
 else:
-    components.top(scenario, *words.headline(numbers), context=CONTEXT)
+    components.top(scenario, *words.headline(numbers), context=context)
     chart.draw(charts.bar_spec(), numbers.bar_data(), key="memory_bar", alt=words.bar_alt(numbers), title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):

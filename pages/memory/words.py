@@ -67,6 +67,12 @@ def not_published(m: Memory) -> list[Words]:
     return [f"How much memory of {m.hardware.name} a program can use is ", Ink("not published", strong=True), "."]
 
 
+def context(m: Memory) -> str:
+    """What the figures rest on."""
+    known = "the memory is that of the measured device" if m.scenario.source == "live" else "nothing measured"
+    return f"what fits, counted from sizes; {known}"
+
+
 def headline(m: Memory) -> list[Words]:
     """The sentence of numbers that the page opens with."""
     if m.fit.fits:

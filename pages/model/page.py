@@ -6,7 +6,7 @@ from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
 from pages.parts import chart, components, controls, offers, state
 
-scenario = controls.scenario().datasheet()
+scenario = controls.scenario().counted()
 numbers = Understood(scenario, state.value("context"))
 
 components.top(scenario, *words.headline(numbers), context="counted from the config; nothing measured")

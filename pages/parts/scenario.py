@@ -79,6 +79,10 @@ class Scenario:
         """The same, priced as a floor."""
         return replace(self, rates="datasheet", source="datasheet", measured="")
 
+    def counted(self) -> Scenario:
+        """The same where sizes alone count and no rate answers; a measured device stays one."""
+        return self if self.source == "live" else self.datasheet()
+
     def without_what_if(self) -> Scenario:
         """The same with the machine as its datasheet has it."""
         return replace(self, hardware=self.hardware.root, bandwidth_x=1.0, compute_x=1.0, memory_x=1.0)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import chart, components, controls, dragging, hints, offers, state
+from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, state
 from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
@@ -44,7 +44,9 @@ components.section("Where the step goes")
 with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):
     shown = controls.segments("step", "Step", table.STEPS)
     sort = controls.segments("sort", "Sorted by", table.SORTS)
-table.of_step(numbers.cost_of(shown), sort).draw()
+profile = live_rates.speaking(numbers.scenario.model)
+measured = table.ratios(numbers.scenario, numbers.steps[shown], profile)
+table.of_step(numbers.cost_of(shown), sort, measured).draw()
 components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import costmodel as cm
+import live
+from live.compare import measured_operations
 from pages.parts import format
 from pages.parts.components import Column, Ink, Table, Text, share_bar
+from pages.parts.scenario import Scenario
 from pages.roofline.numbers import operations
 
 SORTS = {"order": "in order", "seconds": "time", "bytes": "bytes", "flops": "FLOPs"}
 STEPS = {"decode": "decode step", "prefill": "prefill", "mixed": "mixed step"}
 
 
-def of_step(cost: cm.Cost, sort: str) -> Table:
-    """The operations of a step, in order or by one of their amounts, with the shares of each."""
+def of_step(cost: cm.Cost, sort: str, ratios: Mapping[str, float] | None = None) -> Table:
+    """The operations of a step, in order or by one of their amounts, with the shares of each.
+
+    ``ratios``: measured over modelled seconds of those operations that were measured at these sizes.
+    """
     amounts = ("flops", "weight_bytes", "kv_bytes", "activation_bytes")
     rows = [row for row in operations(cost) if any(row[name] > 0 for name in amounts)]
     for name in ("bytes", "flops"):
@@ -25,7 +32,28 @@ def of_step(cost: cm.Cost, sort: str) -> Table:
         rows.sort(key=lambda row: -row[sort])
     whole = {"name": "whole step", "count": "", "bytes": cost.bytes, "flops": cost.flops, "seconds": cost.seconds}
     shown = {"bytes": "bytes_share", "flops": "flops_share"}.get(sort, "share")
-    return Table(_columns(rows, shown), rows, [{**whole, "bound": str(cost.bound)}])
+    columns = [*_columns(rows, shown), *([_measured(ratios)] if ratios else [])]
+    return Table(columns, rows, [{**whole, "bound": str(cost.bound)}])
+
+
+def ratios(scenario: Scenario, step: cm.Step, profile: live.Profile | None) -> dict[str, float]:
+    """Measured over modelled seconds by operation: the multiplies that a profile holds at the rows of this step."""
+    if profile is None:
+        return {}
+    if {scenario.stored_weights, scenario.formats.compute} != {profile.dtype}:
+        return {}
+    rows = {"LM head": int(step.logit_positions)}
+    tokens = int(step.tokens)
+    table: Iterator[Any] = measured_operations(profile, scenario.model, {tokens, *rows.values()}).itertuples()
+    return {row.name: row.ratio for row in table if row.tokens == rows.get(row.name, tokens)}
+
+
+def _measured(ratios: Mapping[str, float]) -> Column:
+    def cell(row: dict[str, Any]) -> Text:
+        found = ratios.get(row["name"])
+        return Ink("–", "muted") if found is None else format.times(found)
+
+    return Column("measured / modelled", cell)
 
 
 def _columns(rows: list[dict[str, Any]], shown: str) -> list[Column]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +12,12 @@ from streamlit.testing.v1 import AppTest
 import costmodel as cm
 import live
 from live import store
+from live.compare import measured_operations
 from pages.measure import charts, frames, words
 from pages.measure.results import Results
 from pages.parts import live_rates
+from pages.parts.scenario import Scenario
+from pages.roofline import table
 from tests.live.samples import h100, made_up, processor
 from tests.pages.app import figures, link, text
 from tests.pages.drawing import collisions, svg
@@ -54,6 +57,35 @@ def test_without_a_profile_live_is_named_but_cannot_be_chosen() -> None:
     assert "Nothing has been measured" in text(at)
     assert NOT_YET in text(at)
     assert captions(at) == ["○ datasheet", "◐ calibrated"]
+
+
+@pytest.mark.parametrize("page", ["memory", "model"])
+def test_where_sizes_are_counted_a_measured_device_is_neither_a_datasheet_nor_a_gpu(
+    profile: live.Profile, page: str
+) -> None:
+    store.keep(profile)
+    shown = text(open_page(page, rates="live"))
+    assert "● live" in shown
+    assert f"{MODEL.name} · {profile.hardware.name} · bf16" in shown
+    assert "bf16 · 1 GPU" not in shown
+    assert "○ datasheet" not in shown
+    assert "bf16 · 1 GPU" in text(open_page(page, rates="calibrated"))
+
+
+def test_the_operations_of_a_step_say_how_far_measured_is_from_modelled(profile: live.Profile) -> None:
+    store.keep(profile)
+    at = open_page("roofline", rates="live")
+    wanted = measured_operations(profile, MODEL, [1])
+    assert "measured / modelled" in text(at)
+    for row in wanted.itertuples():
+        assert plain(words.format.times(row.ratio)) in text(at), row.name
+    scenario = Scenario(MODEL, profile.hardware, cm.Precision(), rates=profile.rates, source="live")
+    found = table.ratios(scenario, cm.Step.decode(1, 2048), profile)
+    assert found == dict(zip(wanted["name"], wanted["ratio"], strict=True))
+    assert not table.ratios(scenario, cm.Step.decode(7, 2048), profile)  # nobody measured seven
+    assert not table.ratios(replace(scenario, precision=cm.Precision(weights="int4")), cm.Step.decode(1, 8), profile)
+    assert not table.ratios(scenario, cm.Step.decode(1, 8), None)
+    assert "measured / modelled" not in text(open_page("roofline", rates="calibrated"))
 
 
 def test_a_link_that_asks_for_live_rates_says_that_there_are_none() -> None:
