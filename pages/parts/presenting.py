@@ -66,7 +66,8 @@ html, body, .stApp, .stAppViewContainer, .stMain, .stMain > div {{position: stat
 .stVegaLiteChart svg > :is(rect, g.background) {{fill: none;}}
 .stVegaLiteChart, .stBidiComponent {{max-width: 100%; overflow: hidden;}}
 .sc-scroll {{overflow: visible;}}
-.sc-table {{font-size: .8125rem;}}
+.sc-table {{font-size: .75rem;}}
+.sc-table :is(th, td) {{white-space: normal; padding: .3rem .35rem;}}
 .stExpander details {{border: 0;}}
 .stExpander summary * {{color: var(--ink) !important;}}
 .stExpander details::details-content {{content-visibility: visible; height: auto;}}
