@@ -136,6 +136,10 @@ def numbers_in(text):
 
 @every_pair
 def test_every_factor_that_a_reason_names_is_one_of_the_cost_model(p):
+    check_factors(p)
+
+
+def check_factors(p):
     a, b = (s.roofline.decode for s in p.sides)
     ratios = {
         "the bytes": b.bytes / a.bytes,
@@ -391,6 +395,33 @@ def test_what_a_picture_shows_is_said_with_its_figures(p):
         assert " B, dashed: " in text
         assert not set("●◆○◇→") & set(text)
     assert said(frames.memory_said(p)).count("weights") + said(frames.memory_said(p)).count("not published") == 2
+
+
+@st.composite
+def loads(draw):
+    """Values of controls of some scenario and workload."""
+    ends = {"batch": 1024, "prompt": 131_072, "context": 1_048_576}
+    chosen = {key: draw(st.integers(1, most)) for key, most in ends.items()}
+    for key in ("hardware", "model", "weights", "kv", "compute", "tensor_parallel", "rates", "count"):
+        options = [option for option in state.CONTROLS[key].options() if option != state.CUSTOM]
+        chosen[key] = draw(st.sampled_from(options))
+    return chosen | {key: draw(st.floats(0.25, 4)) for key in resolve.FACTORS}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(loads(), loads())
+def test_any_two_scenarios_can_be_held_against_each_other(a, b):
+    p = Pair(one("A", **a), one("B", **{**b, "count": a["count"]}))
+    assert said(words.headline(p, "As pinned")).endswith(".")
+    check_factors(p)
+    for delta in deltas.deltas(p):
+        assert len(delta.values) == 2
+        assert "nan" not in " ".join(str(part) for part in (*delta.values, delta.change, delta.reason))
+    assert words.arithmetic(p)
+    for spec, data in pictures(p):
+        frame = data["frame"].to_pylist()[0]
+        assert frame["left"] < frame["right"], spec["description"]
+        assert 0 <= frame["bottom"] < frame["top"] < np.inf, spec["description"]
 
 
 # ---- served --------------------------------------------------------------------------------------------------
