@@ -66,6 +66,7 @@ html, body, .stApp, .stAppViewContainer, .stMain, .stMain > div {{position: stat
 .stVegaLiteChart svg > :is(rect, g.background) {{fill: none;}}
 .stVegaLiteChart, .stBidiComponent {{max-width: 100%; overflow: hidden;}}
 .sc-scroll {{overflow: visible;}}
+.sc-figures dd {{font-size: 1.15rem;}}
 .sc-table {{font-size: .75rem;}}
 .sc-table :is(th, td) {{white-space: normal; padding: .3rem .35rem;}}
 .stExpander details {{border: 0;}}
@@ -74,7 +75,7 @@ html, body, .stApp, .stAppViewContainer, .stMain, .stMain > div {{position: stat
 .stExpander .stBidiComponent {{display: none;}}
 }}
 """
-_DARK = "@media print {.stVegaLiteChart, .stMain .stBidiComponent {filter: invert(1) hue-rotate(180deg);}}"
+_DARK = "@media print {.stVegaLiteChart {filter: invert(1) hue-rotate(180deg);}}"
 
 # The button stands outside the box that is scaled, where it can keep to the corner of the window.
 _leave = st.components.v2.component(
