@@ -96,7 +96,7 @@ class EventBackend(Backend):
 
 
 class GraphBackend(EventBackend):
-    """A backend that can also replay captured launches."""
+    """A backend of several devices that can also replay captured launches."""
 
     graphs = True
     fused_chunks = True
@@ -105,6 +105,22 @@ class GraphBackend(EventBackend):
     @abstractmethod
     def graph_type(self) -> Any:
         """The class of a captured graph."""
+
+    @abstractmethod
+    def device(self, index: int) -> Device:
+        """Describe the device of this number."""
+
+    def available(self) -> bool:
+        """Whether torch finds one."""
+        return bool(self.module.is_available())
+
+    def devices(self) -> list[Device]:
+        """Each of them."""
+        return [self.device(index) for index in range(self.module.device_count())]
+
+    def free_memory(self, device: Device) -> float:
+        """Bytes that can be allocated now."""
+        return float(self.module.mem_get_info(device.id)[0])
 
     def capture(self, calls: Sequence[Call]) -> Call:
         """Record the calls as one graph; each must have been made before."""

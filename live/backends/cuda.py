@@ -41,15 +41,8 @@ class Cuda(GraphBackend):
         """The class of a captured graph."""
         return self.module.CUDAGraph
 
-    def available(self) -> bool:
-        """Whether torch finds one."""
-        return bool(self.module.is_available())
-
-    def devices(self) -> list[Device]:
-        """Each of them."""
-        return [self._device(index) for index in range(self.module.device_count())]
-
-    def _device(self, index: int) -> Device:
+    def device(self, index: int) -> Device:
+        """Describe the device of this number."""
         import torch
 
         props = self.module.get_device_properties(index)
@@ -85,10 +78,6 @@ class Cuda(GraphBackend):
             "arithmetic": "fp32 accumulation, no tf32",
             "runtime": f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}",
         }
-
-    def free_memory(self, device: Device) -> float:
-        """Bytes that can be allocated now."""
-        return float(self.module.mem_get_info(device.id)[0])
 
     def health(self, device: Device) -> Health:
         """How busy and how fast it is now."""

@@ -23,15 +23,8 @@ class Xpu(GraphBackend):
         """The class of a captured graph."""
         return self.module.XPUGraph
 
-    def available(self) -> bool:
-        """Whether torch finds one."""
-        return bool(self.module.is_available())
-
-    def devices(self) -> list[Device]:
-        """Each of them."""
-        return [self._device(index) for index in range(self.module.device_count())]
-
-    def _device(self, index: int) -> Device:
+    def device(self, index: int) -> Device:
+        """Describe the device of this number."""
         props = self.module.get_device_properties(index)
         return Device(
             id=f"xpu:{index}",
@@ -52,7 +45,3 @@ class Xpu(GraphBackend):
         self.module.set_device(device.id)
         torch.set_float32_matmul_precision("highest")
         return {"allocator": "torch xpu", "arithmetic": "fp32 accumulation, no tf32"}
-
-    def free_memory(self, device: Device) -> float:
-        """Bytes that can be allocated now."""
-        return float(self.module.mem_get_info(device.id)[0])

@@ -41,6 +41,7 @@ def assert_same_run(plain: serving.Run, jumped: serving.Run) -> None:
             np.testing.assert_allclose(jumped.summary[name], value, **SAME, err_msg=name)
 
 
+@pytest.mark.timeout(900)  # four seconds on an idle core, and minutes where coverage is measured
 @pytest.mark.parametrize("part", range(PARTS))
 def test_five_hundred_random_runs_are_the_same_by_both_engines(part: int) -> None:
     kinds = dict.fromkeys(("preemption", "livelock", "windows", "experts", "curved"), 0)
