@@ -12,10 +12,11 @@ def code(scenario: Scenario, batch: int, context: int, prompt: int, packed: str 
     """The program; ``packed`` is the user's own model. ``scenario`` may be one that has no estimate."""
     body = [
         "table = accuracy.published()",
-        f'whole = table[(table.operation == {accuracy.STEP!r}) & (table.gpu == "all") & (table.dtype == "all")]',
-        "dense, moe = (whole[whole.regime == kind].iloc[0] for kind in ('dense', 'MoE'))",
-        f"beside = [{accuracy.STEP!r}, {accuracy.HOST!r}]",
-        f"kernels = table[~table.operation.isin(beside) & (table.gpu != {accuracy.UNSEEN!r})]",
+        'whole = table[(table.gpu == "all") & (table.dtype == "all")]',
+        f"whole = whole[whole.operation == {snippets.literal(accuracy.STEP)}]",
+        'dense, moe = (whole[whole.regime == kind].iloc[0] for kind in ("dense", "MoE"))',
+        f"beside = [{snippets.literal(accuracy.STEP)}, {snippets.literal(accuracy.HOST)}]",
+        f"kernels = table[~table.operation.isin(beside) & (table.gpu != {snippets.literal(accuracy.UNSEEN)})]",
     ]
     expressions = [
         "dense.median_error",

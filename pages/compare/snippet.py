@@ -57,8 +57,8 @@ def _fit(m: Memory, suffix: str = "") -> list[str]:
         f"fit{suffix} = cm.memory(",
         f"    {model}{machine}, precision=precision{suffix}, tensor_parallel=gpus{suffix},",
         f"    batch={m.batch}, context={m.context}, block_size={m.block_size}, utilization={m.utilization!r},",
-        f"    reserve_bytes={m.reserve_bytes!r}, allocation={m.allocation!r},",
-        f"    attention_parallel={m.attention_parallel!r},",
+        f"    reserve_bytes={m.reserve_bytes!r}, allocation={snippets.literal(m.allocation)},",
+        f"    attention_parallel={snippets.literal(m.attention_parallel)},",
         ")",
     ]
 
@@ -72,7 +72,7 @@ def _expressions(p: Pair, side: Side, suffix: str) -> dict[str, str]:
         "first token (prompt), floor": f"prompt{suffix}.seconds  # s",
         "time of the machine a token": f"{token}  # s",
         "tokens a second, all sequences": f"1 / ({token})",
-        "ridge B*, FLOP a byte": f"cm.ridge(hardware{suffix}, {side.scenario.formats.compute!r})",
+        "ridge B*, FLOP a byte": f"cm.ridge(hardware{suffix}, {snippets.literal(side.scenario.formats.compute)})",
         "crossing T*, tokens": f'cm.crossing(model{suffix}, hardware{suffix}, {side.context}, "weights", "decode", '
         f"precision{suffix}, gpus{suffix})",
         "FLOP a byte, caches counted": f"with_caches{suffix}.intensity",
@@ -93,7 +93,7 @@ def _expressions(p: Pair, side: Side, suffix: str) -> dict[str, str]:
 def league(of: League, packed: str = "") -> str:
     """The program of the row that is looked into, and the floors of all."""
     row, how = of.row, f', count="{of.count}"'
-    body = [] if row.current else [f"hardware = cm.hardware({row.hardware.id!r})"]
+    body = [] if row.current else [f"hardware = cm.hardware({snippets.literal(row.hardware.id)})"]
     if row.priced:
         body += [
             f"decode = price(cm.Step.decode({of.batch}, {of.context}){how}).seconds",
@@ -143,7 +143,7 @@ def plane(chart: Map, packed: str = "") -> str:
     turns = [key for key in (chart.x, chart.y) if key != "gpus"]
     body = [*_machine(chart), *_floors(chart), *_turns(), f"point = floors({', '.join(own.values())})"]
     expressions = ["point.memory_seconds", "point.compute_seconds", "point.seconds"]
-    expressions += [f"turn({key!r}, {_samples(chart, key)})" for key in turns]
+    expressions += [f"turn({snippets.literal(key)}, {_samples(chart, key)})" for key in turns]
     return snippets.program(
         "Compare",
         chart.scenario,

@@ -15,8 +15,8 @@ def code(m: Memory, packed: str = "") -> str:
         "fit = cm.memory(",
         "    model, hardware, precision=precision, tensor_parallel=gpus,",
         f"    batch={m.batch}, context={m.context}, block_size={m.block_size}, utilization={m.utilization!r},",
-        f"    reserve_bytes={m.reserve_bytes!r}, allocation={m.allocation!r},",
-        f"    attention_parallel={m.attention_parallel!r},",
+        f"    reserve_bytes={m.reserve_bytes!r}, allocation={snippets.literal(m.allocation)},",
+        f"    attention_parallel={snippets.literal(m.attention_parallel)},",
         ")",
     ]
     expressions = ["fit.weight_bytes", "fit.kv_pool_bytes", "fit.kv_tokens", "fit.max_batch", "fit.max_context"]

@@ -25,7 +25,7 @@ def code(u: Understood, packed: str = "") -> str:
     return snippets.program(
         "Model",
         u.scenario,
-        body=[f"kv, context = {u.kv_dtype!r}, {u.context}"],
+        body=[f"kv, context = {snippets.literal(u.kv_dtype)}, {u.context}"],
         figures=snippets.figures(figures, [_expression(figure) for figure in figures]),
         packed=packed,
         imports=["from costmodel.dtypes import DTYPES"],

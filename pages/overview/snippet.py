@@ -22,7 +22,7 @@ def code(o: Overview, packed: str = "") -> str:
         f"decode step, B = {o.batch:,}": "decode.seconds  # s",
         "with caches": "with_caches.seconds  # s",
         f"prefill of {o.prompt:,}": "prefill.seconds  # s",
-        "ridge of the machine": f"cm.ridge(hardware, {o.scenario.formats.compute!r})  # FLOP a byte",
+        "ridge of the machine": f"cm.ridge(hardware, {snippets.literal(o.scenario.formats.compute)})  # FLOP a byte",
         "parameters in matrices": "model.matrix_params",
     }
     return snippets.program("Overview", o.floor, body=body, figures=figures, packed=packed)

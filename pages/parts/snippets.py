@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pprint import pformat
@@ -52,7 +53,7 @@ def program(
             *(line for line in lines if not _imports(line)),
             "",
             "figures = {",
-            *(f"    {name!r}: {_listed(expression)}" for name, expression in figures.items()),
+            *(f"    {literal(name)}: {_listed(expression)}" for name, expression in figures.items()),
             "}",
             "for name, value in figures.items():",
             '    print(f"{name}: {value}")',
@@ -95,6 +96,21 @@ def comment(text: str) -> str:
     return f"# {''.join(letter if letter.isprintable() else ' ' for letter in text)}"
 
 
+def literal(value: Any) -> str:
+    """A value as Python writes it; plain words in the quotes that people use."""
+    if isinstance(value, str) and re.fullmatch(r"[\w .,:;/()+*-]*", value, re.ASCII):
+        return f'"{value}"'
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{literal(key)}: {literal(one)}' for key, one in value.items())}}}"
+    return repr(value)
+
+
+def call(start: str, arguments: Sequence[str]) -> list[str]:
+    """Lines of a call, an argument a line where one line would be too long."""
+    line = f"{start}({', '.join(arguments)})"
+    return [line] if len(line) <= _WIDTH else [f"{start}(", *(f"    {argument}," for argument in arguments), ")"]
+
+
 # ---- what the sidebar says ---------------------------------------------------------------------------------------
 
 
@@ -102,7 +118,7 @@ def setting(scenario: Scenario, packed: str = "", suffix: str = "") -> list[str]
     """Lines that set up a scenario; ``suffix`` keeps the names of two of them apart."""
     s = scenario
     lines = [*_model(s, packed, suffix), *_machine(s, suffix), _precision(s.precision, suffix)]
-    rates = f"profile{suffix}.rates" if s.source == "live" else repr(s.source)
+    rates = f"profile{suffix}.rates" if s.source == "live" else literal(s.source)
     return [
         *lines,
         f"rates{suffix} = {rates}",
@@ -119,12 +135,13 @@ def setting(scenario: Scenario, packed: str = "", suffix: str = "") -> list[str]
 def _model(s: Scenario, packed: str, suffix: str) -> list[str]:
     model = s.model
     if model.id in cm.model() and cm.model(model.id) == model:
-        return [f"model{suffix} = cm.model({model.id!r})"]
+        return [f"model{suffix} = cm.model({literal(model.id)})"]
     config, quantization = codec.own_config(packed)
     return [
         *_value(f"config{suffix}", config, "config.json"),
         *_value(f"quantization{suffix}", quantization, "hf_quant_config.json"),
-        f"model{suffix} = cm.Model.from_config(config{suffix}, quantization{suffix}).replace(name={model.name!r})",
+        f"model{suffix} = cm.Model.from_config(config{suffix}, quantization{suffix})",
+        f"model{suffix} = model{suffix}.replace(name={literal(model.name)})",
     ]
 
 
@@ -132,7 +149,7 @@ def _value(name: str, value: Any, file: str) -> list[str]:
     """Lines that give a JSON value a name: as a literal, or out of a file where it is too long to read."""
     text = pformat(value, width=_WIDTH, sort_dicts=False)
     if len(text) > LONGEST_CONFIG:
-        reading = f"{name} = json.loads(Path({file!r}).read_text())  # yours, too long to stand here"
+        reading = f"{name} = json.loads(Path({literal(file)}).read_text())  # yours, too long to stand here"
         return ["import json", "from pathlib import Path", reading]
     try:
         ast.literal_eval(text)
@@ -157,22 +174,18 @@ def _root(s: Scenario, suffix: str) -> list[str]:
     """The machine without the what-if."""
     hw = s.hardware.root
     if s.source == "live":
-        load = f"profile{suffix} = live.Profile.load({PROFILE!r})  # the Measure page has it for download"
+        load = f"profile{suffix} = live.Profile.load({literal(PROFILE)})  # the Measure page has it for download"
         return ["import live", load, f"hardware{suffix} = profile{suffix}.hardware"]
     if hw.id in cm.hardware() and cm.hardware(hw.id) == hw:
-        return [f"hardware{suffix} = cm.hardware({hw.id!r})"]
+        return [f"hardware{suffix} = cm.hardware({literal(hw.id)})"]
     given = {
         field.name: getattr(hw, field.name) for field in fields(hw)
         if field.name not in _NOT_FIGURES and getattr(hw, field.name) not in (None, "")
     }  # fmt: skip
-    return [f"hardware{suffix} = cm.Hardware({', '.join(f'{key}={_plain(value)!r}' for key, value in given.items())})"]
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
+    return call(f"hardware{suffix} = cm.Hardware", [f"{key}={literal(value)}" for key, value in given.items()])
 
 
 def _precision(precision: cm.Precision, suffix: str) -> str:
     asked = {name: getattr(precision, name) for name in ("weights", "kv", "compute")}
-    given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value is not None)
+    given = ", ".join(f"{name}={literal(value)}" for name, value in asked.items() if value is not None)
     return f"precision{suffix} = cm.Precision({given})"

@@ -25,7 +25,7 @@ def code(a: Side, b: Side | None, packed: str = "") -> str:
         body += ["", *_run(side, letter)]
         for measure in MEASURES:
             name = f"{letter.upper()}, {measure.name}"
-            figures[name] = f"{letter}.summary[{measure.key!r}]{snippets.unit(measure.text(1.0))}"
+            figures[name] = f"{letter}.summary[{snippets.literal(measure.key)}]{snippets.unit(measure.text(1.0))}"
     uploaded = isinstance(a.plan.workload, str)
     imports = [
         "from costmodel import serving",
@@ -40,13 +40,13 @@ def _requests(side: Side) -> list[str]:
     if isinstance(workload, str):
         name = workload.rsplit(" ", 1)[0]
         return [
-            f"requests = serving.read_trace(Path({name!r}).read_bytes())  # the trace that you gave",
+            f"requests = serving.read_trace(Path({snippets.literal(name)}).read_bytes())  # the trace that you gave",
             f"requests = requests.head({workloads.MOST_ROWS}).reset_index(drop=True)",
             'if "id" not in requests:',
             '    requests["id"] = [f"r{number}" for number in range(len(requests))]',
         ]
-    given = ", ".join(f"{name}={_argument(value)}" for name, value in workload.arguments().items())
-    return [f"requests = serving.{workload.arrivals}({given})", *_prefix(workload.shared_prefix)]
+    given = [f"{name}={_argument(value)}" for name, value in workload.arguments().items()]
+    return [*snippets.call(f"requests = serving.{workload.arrivals}", given), *_prefix(workload.shared_prefix)]
 
 
 def _prefix(tokens: int) -> list[str]:
@@ -67,14 +67,14 @@ def _prefix(tokens: int) -> list[str]:
 def _run(side: Side, letter: str) -> list[str]:
     plan, requests = side.plan, side.run.requests
     arguments = plan.knobs.arguments(int(requests["prompt_tokens"].max()))
-    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    given = [f"{name}={snippets.literal(value)}" for name, value in arguments.items()]
     pool = f"serving.PrefillPool(bandwidth={plan.link!r})" if plan.link else "None"
     return [
-        f"policy = serving.policy({plan.knobs.policy!r}, {given})",
+        *snippets.call("policy = serving.policy", [snippets.literal(plan.knobs.policy), *given]),
         f"{letter} = serving.simulate(",
         "    requests, policy, model=model, hardware=hardware, precision=precision, rates=rates,",
         f"    tensor_parallel=gpus, num_blocks={plan.kv_blocks or None}, block_size={plan.block_size},",
-        f"    lag={plan.lag}, prefill_pool={pool}, engine={runs.engine(len(requests))!r},",
+        f"    lag={plan.lag}, prefill_pool={pool}, engine={snippets.literal(runs.engine(len(requests)))},",
         ")",
     ]
 
