@@ -3,7 +3,9 @@
 import streamlit as st
 
 from pages.memory import asked, charts, snippet, words
+from pages.memory.numbers import Memory
 from pages.parts import chart, components, controls, offers, state
+from pages.parts.datasets import once
 
 scenario = controls.scenario().counted()
 numbers = asked.memory(scenario)
@@ -14,7 +16,8 @@ if not numbers.known:
     asked.own_memory(numbers)
 else:
     components.top(scenario, *words.headline(numbers), context=context)
-    chart.draw(charts.bar_spec(), numbers.bar_data(), key="memory_bar", alt=words.bar_alt(numbers), title=words.BAR)
+    bar_alt = words.bar_alt(numbers)
+    chart.draw(charts.bar_spec(), once(Memory.bar_data, numbers), key="memory_bar", alt=bar_alt, title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
         controls.slider("batch", "Sequences, B")
@@ -35,7 +38,7 @@ else:
 
     components.section("How many fit, by context", words.CURVE)
     if numbers.weights_alone_fit:
-        curve, alt = numbers.curve_data(), words.curve_alt(numbers)
+        curve, alt = once(Memory.curve_data, numbers), words.curve_alt(numbers)
         chart.draw(charts.curve_spec(), curve, key="memory_curve", alt=alt, title=words.MOST)
     else:
         components.note("The weights alone do not fit, so no sequence of any length does.")

@@ -5,15 +5,17 @@ import streamlit as st
 from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
 from pages.parts import chart, components, controls, offers, state
+from pages.parts.datasets import once
+from pages.parts.shared import shared
 
 scenario = controls.scenario().counted()
-numbers = Understood(scenario, state.value("context"))
+numbers = shared(Understood(scenario, state.value("context")))
 
 components.top(scenario, *words.headline(numbers), context="counted from the config; nothing measured")
 if words.left_out(numbers):
     components.complaint(words.left_out(numbers))
 
-stack, alt = numbers.stack_data(), words.stack_alt(numbers)
+stack, alt = once(Understood.stack_data, numbers), words.stack_alt(numbers)
 chart.draw(charts.stack_spec(len(numbers.lanes)), stack, key="stack", alt=alt, title="The layers of the model")
 with st.container(width=420, key="model_context"):
     controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")

@@ -6,8 +6,9 @@ long to make as an Arrow table, and as long again to convert.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 Dataset = Any  # a pyarrow.Table, which comes without types
 Columns = Mapping[str, Any]
+N = TypeVar("N")
 
 
 def table(columns: Columns) -> Dataset:
@@ -36,6 +38,12 @@ def rows(records: Sequence[Columns]) -> Dataset:
 def of_frames(frames: Mapping[str, pd.DataFrame]) -> dict[str, Dataset]:
     """The same datasets, converted once where they are drawn more than once."""
     return {name: pa.Table.from_pandas(frame, preserve_index=False) for name, frame in frames.items()}
+
+
+@lru_cache(maxsize=256)
+def once(make: Callable[[N], Mapping[str, pd.DataFrame]], numbers: N) -> dict[str, Dataset]:
+    """What ``make`` gives for these numbers, made and converted once for all sessions."""
+    return of_frames(make(numbers))
 
 
 def nothing(*columns: str) -> Dataset:
