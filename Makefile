@@ -48,7 +48,7 @@ browser: $(VENV)/.dev
 	@$(PY) tests/browser/axe.py
 
 clean: ## remove what these targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage htmlcov
+	rm -rf $(VENV) .make .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage htmlcov
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is newer than the requirements it was installed from, so each installation happens once.
