@@ -130,7 +130,12 @@ def guesses_ahead() -> None:
 prompt_arrives()
 guesses_ahead()
 
-arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
-chunk = words_steps.largest_chunk(arrival)
+
+def arrival() -> Arrival:
+    """The prompt that arrives, as its sliders then say."""
+    return shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
+
+
+chunk = words_steps.largest_chunk(arrival())
 components.questions([words.company(numbers), words.history(numbers), chunk], key="batching_question")
-offers.python(lambda: snippet.code(numbers, state.own_model()))
+offers.python(lambda: snippet.code(arrival(), state.own_model()))

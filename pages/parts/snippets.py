@@ -34,13 +34,14 @@ def program(
     figures: Mapping[str, str],
     packed: str = "",
     imports: Sequence[str] = (),
+    after: Sequence[str] = (),
 ) -> str:
     """A program that prints the figures of a page.
 
     ``body``: lines after the scenario's; they may use ``model``, ``hardware``, ``precision``, ``rates``, ``gpus`` and
     ``price(step, count, rates)``; imports among them go to the top. ``figures``: an expression for each name, with a
     comment. ``packed``: the user's own model as the link carries it. ``imports``: lines beside
-    ``import costmodel as cm``.
+    ``import costmodel as cm``. ``after``: lines at the end, such as a table to print.
     """
     lines = [*imports, *setting(scenario, packed), "", *body]
     imported = {"import costmodel as cm", *(line for line in lines if _imports(line))}
@@ -57,6 +58,7 @@ def program(
             "}",
             "for name, value in figures.items():",
             '    print(f"{name}: {value}")',
+            *after,
             "",
         ]
     )

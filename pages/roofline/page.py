@@ -50,4 +50,4 @@ table.of_step(numbers.cost_of(shown), sort, measured).draw()
 components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")
-offers.python(lambda: snippet.code(numbers, state.own_model()))
+offers.python(lambda: snippet.code(numbers, shown, state.own_model()))

@@ -46,12 +46,17 @@ def offered(at: AppTest) -> offers.Offers:
     return found
 
 
-def computed(program: str) -> dict[str, Any]:
-    """The figures of a program, run by itself."""
+def run(program: str) -> dict[str, Any]:
+    """What a program, run by itself, leaves behind by name."""
     names: dict[str, Any] = {"__name__": "program"}
     exec(compile(program, "program.py", "exec"), names)  # noqa: S102  # the page under test wrote it
     assert "PWNED" not in names
-    figures: dict[str, Any] = names["figures"]
+    return names
+
+
+def computed(program: str) -> dict[str, Any]:
+    """The figures of a program, run by itself."""
+    figures: dict[str, Any] = run(program)["figures"]
     return figures
 
 

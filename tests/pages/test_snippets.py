@@ -1,11 +1,14 @@
 """Every page's figures as a program: run by itself, it gives the figures that the page shows."""
 
+import csv
+import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import costmodel as cm
@@ -14,7 +17,7 @@ from pages.parts import codec, live_rates, snippets
 from tests.live.samples import made_up, processor
 from tests.pages import app, opened
 from tests.pages.configs import FP8, LLAMA_70B
-from tests.pages.shared import agree, code, computed, open_share
+from tests.pages.shared import agree, code, computed, offered, open_share, run
 from tests.reference import ROOT
 
 HOSTILE = """x"\'); PWNED = 1 #\\ {PWNED} </pre><script>PWNED=1</script>"""
@@ -54,6 +57,34 @@ def test_a_program_gives_the_figures_of_its_page(page: str, scenario: str) -> No
     assert set(told) <= set(figures)
     wrong = {name: (text, figures[name]) for name, text in told.items() if not agree(text, figures[name])}
     assert not wrong
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("step", ["decode", "prefill", "mixed"])
+def test_the_roofline_s_program_gives_the_operations_of_the_step_that_is_shown(scenario: str, step: str) -> None:
+    at = open_share("roofline", step=step, **SCENARIOS[scenario])
+    operations, table = run(code(at))["operations"], csv_of(at, "Where the step goes")
+    assert [float(row["bytes (B)"]) for row in table[:-1]] == pytest.approx(kept(operations)["bytes"].tolist())
+    assert [float(row["time (s)"]) for row in table[:-1]] == pytest.approx(kept(operations)["seconds"].tolist())
+
+
+def kept(operations: pd.DataFrame) -> pd.DataFrame:
+    """The operations that do anything."""
+    return operations[operations[["flops", "weight_bytes", "kv_bytes", "activation_bytes"]].gt(0).any(axis=1)]
+
+
+def csv_of(at: app.AppTest, title: str) -> list[dict[str, str]]:
+    (file,) = [file for file in offered(at).files.values() if file.title == title]
+    return list(csv.DictReader(io.StringIO(file.write())))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_batching_s_program_gives_the_three_ways_of_a_prompt(scenario: str) -> None:
+    at = open_share("batching", prefill_chunk=96, **SCENARIOS[scenario])
+    ways, table = run(code(at))["ways"], csv_of(at, "Three ways for a prompt")
+    for way, row in zip(ways.values(), table, strict=True):
+        assert float(row["a token waits up to (s)"]) == pytest.approx(way.longest_wait)
+        assert float(row["first token after (s)"]) == pytest.approx(way.first_token)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
