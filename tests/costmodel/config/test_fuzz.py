@@ -71,9 +71,9 @@ def mutate(config: dict[str, Any], changes: list[tuple[str, int, Any]]) -> dict[
 @example(name="gpt-oss-20b", changes=[("set", 1, {"quant_method": "mxfp4", "modules_to_not_convert": 3})], text=False)
 def test_a_mutated_config_gives_a_model_or_one_clear_sentence(name: str, changes: list[Any], text: bool) -> None:  # noqa: FBT001
     config = mutate(copy.deepcopy(CONFIGS[name]), changes)
-    start = time.perf_counter()
+    start = time.thread_time()  # of this processor: others may be busy with something else
     read = outcome(json.dumps(config) if text else config)
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
     if isinstance(read, cm.ConfigError):
         assert read.key
         assert read.expected

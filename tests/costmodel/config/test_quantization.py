@@ -223,11 +223,11 @@ def test_a_quantized_model_is_the_same_model_but_for_its_bytes() -> None:
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_a_scheme_that_cannot_be_read_is_named(quantization: dict[str, Any], key: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()  # of this processor: others may be busy with something else
     with pytest.raises(cm.ConfigError) as caught:
         llama(**quantization)
     assert caught.value.key == key
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 def test_every_method_is_tried_here() -> None:
