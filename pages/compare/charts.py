@@ -24,7 +24,7 @@ def time_spec() -> Spec:
 @st.cache_resource(show_spinner=False)
 def roof_spec() -> Spec:
     """What the arithmetic reaches against the FLOPs for each byte."""
-    plane = Plane(HEIGHTS["roof"], "FLOP for each byte", "reached", y_units=format.FLOP_RATE)
+    plane = Plane(HEIGHTS["roof"], "FLOP for each byte", "arithmetic reached", y_units=format.FLOP_RATE)
     return _overlay(plane, "Rooflines of A and of B")
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 import costmodel as cm
 from costmodel.hardware import GIB
-from pages.batching.numbers import LEFT
 from pages.compare.numbers import Pair, Side
 from pages.parts import format
 from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments, stacked
@@ -28,6 +27,7 @@ BAR = 72  # px from a bar of the memory to the next
 LINE = 18  # px that a line of type takes
 ABOVE = 2 * LINE + 34  # px: the key, and a letter over the highest curve
 BELOW = 2 * LINE + 30  # px: the names of the vertical lines, and a letter under the lowest curve
+LEFT = 0.7  # left end of the axes of tokens and sequences: room for a mark at 1
 _POINTS = 90  # of a curve
 _GAP = "\u2002"  # a space that a picture does not shrink
 Data = dict[str, Dataset]
@@ -189,7 +189,7 @@ def time(p: Pair) -> Picture:
     tokens = np.geomspace(1, last, _POINTS)
     return Picture(
         HEIGHTS["time"],
-        left=0.7,
+        left=LEFT,
         right=last,
         lines=[line for side in p.sides for line in _time_lines(side, tokens)],
         marks=[mark for side in p.sides for mark in _time_marks(side, estimated=p.both_estimate)],
