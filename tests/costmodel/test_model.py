@@ -93,3 +93,10 @@ def test_the_hash_is_that_of_the_parts():
     assert hash(MODEL) == hash(MODEL.replace())
     assert MODEL.replace() == MODEL
     assert MODEL.replace(hidden=512) != MODEL
+
+
+def test_attention_keeps_a_cache_and_no_state():
+    latent = LatentAttention(heads=8, q_rank=None, kv_rank=64, rope_dim=16, nope_dim=32, v_dim=32)
+    assert MIXER.state_values == latent.state_values == 0
+    assert MIXER.kv_values_per_token == 2 * (32 + 32)
+    assert latent.kv_values_per_token == 64 + 16

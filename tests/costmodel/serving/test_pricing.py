@@ -172,3 +172,10 @@ def test_equal_steps_have_one_price() -> None:
 def test_unknown_rates_are_refused(rates: object) -> None:
     with pytest.raises(cm.ConfigError):
         priced_steps(cm.model("qwen3-0.6b"), H100, rates=rates)
+
+
+@pytest.mark.parametrize("rates", ["datasheet", "calibrated"])
+@pytest.mark.parametrize("model_id", ["qwen3-0.6b", "gemma-3-27b"])
+def test_a_step_of_nothing_costs_nothing(model_id: str, rates: str) -> None:
+    priced = priced_steps(cm.model(model_id), H100, rates=rates)
+    assert priced.mixed([], 0, [0] * len(priced.views)) == (0.0, 0.0, 0.0)

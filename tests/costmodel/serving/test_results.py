@@ -134,9 +134,10 @@ def test_a_model_bounds_the_length_of_requests() -> None:
     assert "max_model_len 1,024" in run.requests["reason"].iloc[1]
 
 
-def test_progress_is_told() -> None:
+@pytest.mark.parametrize("engine", ["steps", "jump"])
+def test_progress_is_told(engine: str) -> None:
     told: list[float] = []
-    priced(count=1000, progress=told.append)
+    priced(count=1000, engine=engine, progress=told.append)
     assert told == sorted(told)
     assert 0 < told[0] < told[-1] == 1.0
 
