@@ -72,4 +72,4 @@ offers.file("Steps of A", "csv", lambda: spreadsheet.frame(a.run.steps))
 offers.file("Trace of A for Perfetto", "json", lambda: json.dumps(serving.chrome_trace(a.run)))
 
 components.questions(words.QUESTIONS, key="scheduler_question")
-offers.python(lambda: snippet.code(a, b, state.own_model()))
+offers.python(lambda: snippet.code(a, b, state.value("sched_step"), state.own_model()))

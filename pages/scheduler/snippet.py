@@ -6,7 +6,7 @@ from typing import Any
 
 from costmodel import serving
 from pages.parts import snippets
-from pages.scheduler import runs, workloads
+from pages.scheduler import runs, step_view, workloads
 from pages.scheduler.words import MEASURES, Side
 
 _AZURE = {
@@ -16,8 +16,11 @@ _AZURE = {
 """The lengths of the traces, by the names that ``serving`` has for them."""
 
 
-def code(a: Side, b: Side | None, packed: str = "") -> str:
-    """The program; ``packed`` is the user's own model."""
+_OF_STEP = ("tokens", "prefill_tokens", "decode_tokens", "seconds", "bound")
+
+
+def code(a: Side, b: Side | None, step: int, packed: str = "") -> str:
+    """The program; ``step`` is the one under the cursor, ``packed`` the user's own model."""
     sides = {"a": a, **({"b": b} if b is not None else {})}
     body = list(_requests(a))
     figures = {}
@@ -26,6 +29,11 @@ def code(a: Side, b: Side | None, packed: str = "") -> str:
         for measure in MEASURES:
             name = f"{letter.upper()}, {measure.name}"
             figures[name] = f"{letter}.summary[{snippets.literal(measure.key)}]{snippets.unit(measure.text(1.0))}"
+    if a.steps:
+        number = min(step, a.steps - 1)
+        body += ["", f"step = a.explain({number})"]
+        shown = step_view.figures(runs.stepped(a.run).explain(number))
+        figures |= snippets.figures(shown, [f"step.{name}" for name in _OF_STEP])
     uploaded = isinstance(a.plan.workload, str)
     imports = [
         "from costmodel import serving",

@@ -20,7 +20,7 @@ _PLAYING = "_sched_playing"
 @st.fragment
 def watch(side: Side, crossing: float | None) -> None:
     """Draw the run and the step under the cursor."""
-    steps = len(side.run.segments.start) if side.run.facts.engine == "steps" else side.summary["steps"]
+    steps = side.steps
     if steps == 0:
         components.note("No step was made: no request could be served.")
         return

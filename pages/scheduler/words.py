@@ -30,6 +30,12 @@ class Side:
         return f"{SHORT[self.plan.knobs.policy]}{f' of {budget:,}' if budget else ''}"
 
     @property
+    def steps(self) -> int:
+        """Steps that its cursor can stand at."""
+        run = self.run
+        return len(run.segments.start) if run.facts.engine == "steps" else int(self.summary["steps"])
+
+    @property
     def summary(self) -> dict[str, Any]:
         """Its figures."""
         return self.run.summary

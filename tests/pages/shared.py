@@ -66,20 +66,26 @@ def agree(shown: str, value: Any) -> bool:
     >>> agree("356 µs", 3.5581e-4), agree("357 µs", 3.5581e-4), agree("1.19 → 1.43 GB", (1.1919e9, 1.427e9))
     (True, False, True)
     """
-    words = {None: ("never", "nowhere"), math.inf: ("any number", "any length")}
-    if value is None or value == math.inf:
-        return shown in words[value]
+    if not re.search(r"\d", shown):
+        return _says(shown, value)
     values = [float(part) for part in value] if isinstance(value, tuple) else [float(value)]
-    if shown == "nothing":
-        return values[0] <= 0
-    if shown == "–":
-        return math.isnan(values[0])
     number, _, unit = shown.partition(" ") if not re.search(r" [+→] ", shown) else _several(shown)
     written = re.split(r" [+→] ", number)
     if len(written) == 1:
         written *= len(values)
     pairs = list(zip(written, values, strict=True))
     return any(all(_close(text, one / scale) for text, one in pairs) for scale in _SCALES[unit])
+
+
+def _says(words: str, value: Any) -> bool:
+    """Whether these words are how a page says that there is no number, or none but this."""
+    if isinstance(value, str):
+        return words == value
+    if value is None:
+        return words in {"never", "nowhere"}
+    if math.isinf(value):
+        return words in {"any number", "any length"}
+    return words in ({"–", "not known"} if math.isnan(value) else {"nothing", "none"}) and not value > 0
 
 
 def _several(shown: str) -> tuple[str, str, str]:

@@ -112,6 +112,9 @@ def test_the_scheduler_s_program_gives_the_table_of_both_policies(scenario: str)
         for letter, text in zip("AB", cells, strict=True):
             value = figures[f"{letter}, {name}"]
             assert agree(opened.plain(text), value), (name, letter, text, value)
+    step = shown(at)
+    assert len(step) == 5
+    assert not {name: (text, figures[name]) for name, text in step.items() if not agree(text, figures[name])}
 
 
 OTHERS = ["hardware", "bandwidth", "gpus", "model", "batch", "weights"]
