@@ -70,7 +70,7 @@ def test_scrubbing_moves_the_cursor_and_the_step(page: Page):
     page.locator(".st-key-sched_step input[type=range]").press("ArrowRight")
     expect(page.get_by_test_id("stMain")).to_contain_text("step 48 carries")
     expect(page.locator(".st-key-timeline")).to_contain_text("step 48")
-    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Back", exact=True).click()
     expect(page.get_by_test_id("stMain")).to_contain_text("step 47 carries")
 
 
