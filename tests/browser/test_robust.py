@@ -31,7 +31,7 @@ MB = 1_000_000
 TEAM = 10
 FORGET = "--server.disconnectedSessionTTL=1"  # seconds; two minutes unless a server is told otherwise
 ROUNDS, BETWEEN = 400, 0.3  # looks, and seconds between them: a bound against hanging
-PILE = 6  # uploads in the place of one another
+PILE = 10  # uploads in the place of one another
 JUNK = random.Random(0).randbytes(5 * MB)
 UPLOADS = {  # page: (where its upload is, kind of file, most MB that it takes, what the page says of junk)
     "model": (".st-key-own_files", "json", 4, "Not taken over. own_files.json"),
