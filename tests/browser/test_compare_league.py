@@ -4,7 +4,7 @@ import re
 import statistics
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
 
 import costmodel as cm
 from tests.browser.driving import every_view, settle, visit
@@ -40,8 +40,20 @@ def row(page: Page, name: str) -> Locator:
 
 
 def choose(page: Page, key: str, option: str) -> None:
-    page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    """Choose an option of a select. An open list closes when the page scrolls under it: then, choose again."""
+    select = page.locator(f".st-key-{key} [role=combobox]")
+    for _ in range(5):
+        select.scroll_into_view_if_needed()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        select.click()
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=4_000)
+            expect(select).to_have_value(option, timeout=4_000)
+        except (AssertionError, TimeoutError):
+            select.press("Escape")
+        else:
+            return
+    raise AssertionError(f"{option} could not be chosen")
 
 
 def fits_its_window(page: Page) -> bool:
