@@ -231,9 +231,9 @@ def test_every_picture_of_a_page_is_found(page: Page, tmp_path: Path) -> None:
     for path in ("batching?model=gpt-oss-20b", "compare", "compare?compare_view=map", "shapes", "accuracy", "model"):
         visit(page, path)
         share(page)
-        buttons = page.locator(".st-key-share_pictures button", has_text="SVG").all()
-        assert buttons
-        for button in buttons:
+        buttons = page.locator(".st-key-share_pictures button", has_text="SVG")
+        expect(buttons.first).to_be_visible(timeout=LONG)
+        for button in buttons.all():
             with page.expect_download(timeout=LONG) as download:
                 button.click()
             download.value.save_as(tmp_path / "one.svg")
