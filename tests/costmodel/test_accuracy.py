@@ -224,3 +224,10 @@ def test_the_sample_is_a_table_that_the_estimate_explains() -> None:
     assert summary.floor > 0.3
     assert summary.estimate < 0.1
     assert set(accuracy.SAMPLE.splitlines()[0].split(",")) <= set(COLUMNS)
+
+
+def test_the_gpus_with_published_errors_come_in_the_order_of_the_catalogue():
+    found = accuracy.gpus()
+    assert "h100-sxm" in found
+    assert set(found) == set(accuracy.published().gpu) & set(cm.hardware())
+    assert list(found) == sorted(found, key=cm.hardware().index)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import costmodel as cm
-from costmodel.model import Attention, Experts, LatentAttention, Layer, Mlp, Quantization, by_mixer
+from costmodel.model import Attention, Experts, LatentAttention, Layer, Matrix, Mlp, Quantization, by_mixer
 
 MIXER = Attention(q_heads=8, kv_heads=2, head_dim=32)
 PLAIN = Layer(mixer=MIXER, mlp=Mlp(width=512, gated=False), other_params=10)
@@ -100,3 +102,20 @@ def test_attention_keeps_a_cache_and_no_state():
     assert MIXER.state_values == latent.state_values == 0
     assert MIXER.kv_values_per_token == 2 * (32 + 32)
     assert latent.kv_values_per_token == 64 + 16
+
+
+def test_matrices_outside_the_layers_are_applied_to_every_token():
+    narrow = replace(MODEL, extra_matrices=(Matrix("in", "project_in", inputs=64, outputs=256),))
+    assert narrow.matrix_params == MODEL.matrix_params + 64 * 256
+    costs = [
+        cm.price(m, cm.hardware("h100-sxm"), cm.Step.decode(5, 0), count="attention").flops for m in (MODEL, narrow)
+    ]
+    assert costs[1] - costs[0] == pytest.approx(2 * 64 * 256 * 5)
+
+
+def test_experts_of_two_kinds_have_names_of_their_own():
+    wide = replace(SPARSE, mlp=Experts(experts=8, top_k=2, width=32))
+    model = replace(MODEL, layers=((SPARSE, 2), (wide, 2)))
+    names = cm.price(model, cm.hardware("h100-sxm"), cm.Step.decode(5, 0)).operations["name"].tolist()
+    assert len(set(names)) == len(names)
+    assert sum("experts" in name for name in names) >= 2

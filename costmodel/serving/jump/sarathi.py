@@ -44,7 +44,7 @@ class SarathiJump(PromptBlocksJump[Sarathi]):
         """Let a request read as much of its prompt as the rest of the chunk holds; return how much that is."""
         computed, missing = self.computed[reader], self.target[reader] - self.computed[reader]
         tokens = min(missing, left)
-        if tokens:
+        if tokens:  # pragma: no branch  # whoever decodes got a token of the chunk before, so one is left for a prompt
             readers.append(reader)
             pieces.append((tokens, computed, 1 if tokens == missing else 0))
         return tokens

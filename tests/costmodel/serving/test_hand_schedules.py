@@ -132,3 +132,7 @@ def test_sglang_retracts_who_has_written_least() -> None:
     both, alone = " | ".join(["A1 B1"] * 5), " | ".join(["A1"] * 4)
     assert written(run) == f"A6 | A1 | A1 | B5 | {both} | {alone} | B11 | B1"
     assert run.requests["preemptions"].tolist() == [0, 1]
+
+
+def test_sglang_cuts_a_prompt_as_often_as_it_takes() -> None:
+    assert schedule(serving.policy("sglang", chunked_prefill_size=3), ("A", 0, 8, 2)) == "A3 | A3 | A2 | A1"

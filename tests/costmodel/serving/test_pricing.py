@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import costmodel as cm
@@ -85,6 +85,8 @@ def test_a_gap_ends_a_row_of_steps_with_the_first_that_reaches_it() -> None:
         assert pricer.stretch(4, [4000], [4], steps - 1, np.inf)[2] < gap if steps > 1 else True
 
 
+@example(11980.500000000002, 0.1, 0.1)  # the root lies a step too far
+@example(5875.77242655038, 0.1, 0.06993231250959274)  # and here it falls short of one
 @given(st.floats(1e-6, 1e3), st.floats(1e-6, 10), st.floats(0, 1))
 def test_steps_to_fill_a_gap(gap: float, first: float, each: float) -> None:
     steps = steps_to_fill(gap, first, each)

@@ -12,6 +12,7 @@ import costmodel as cm
 from costmodel import serving
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.policies.reserving import Orca
+from costmodel.serving.request import Request
 from tests.costmodel.serving.schedules import table, written
 
 ONE = table(("A", 0, 4, 2))
@@ -244,3 +245,7 @@ def test_a_starved_prompt_is_seen_beside_decodes_that_use_up_the_budget() -> Non
     rows = (("A", 0, 1, 4), ("B", 0, 1, 4), ("C", 1, 2, 1))
     run = simulate(table(*rows), policy, engine="steps")
     assert written(run) == "A1 B1 | A1 B1 | A1 B1 | A1 B1 | C2"
+
+
+def test_a_request_says_how_far_it_is() -> None:
+    assert repr(Request(0, "A", 0.0, 8, 2)) == "Request(A: 0/8 of 8+2)"
