@@ -49,6 +49,8 @@ def _price(part: str, text: str) -> tuple[str, float]:
     except ValueError:
         price = math.nan
     if name not in (*cm.hardware(), CUSTOM) or not 0 < price <= DEAREST:
-        expected = f"ids of accelerators and prices an hour, such as h100-sxm:2.5, each above 0 and up to {DEAREST:,.0f}"
+        expected = (
+            f"ids of accelerators and prices an hour, such as h100-sxm:2.5, each above 0 and up to {DEAREST:,.0f}"
+        )
         raise cm.ConfigError("league_prices", text, expected)
     return name, price
