@@ -328,7 +328,7 @@ def _wall(p: Pair, side: Side, measure: Callable[[Any, Any], Any]) -> Iterable[R
         return
     y = float(measure(most, p.price(side, cm.Step.decode(most, side.context)).seconds))
     number = format.count(most) if most < 1e6 else format.significant(most)  # noqa: PLR2004
-    yield Rule(side, most, y, f"memory ends at {number}", f"memory: {number}")
+    yield Rule(side, most, y, f"memory ends at {number}", f"fits {number}")
 
 
 def context(p: Pair) -> Picture:
@@ -358,7 +358,7 @@ def _longest(p: Pair, side: Side) -> Iterable[Rule]:
         return
     y = float(p.price_with_caches(side, cm.Step.decode(side.batch, fit.max_context)).seconds)
     number = format.count(fit.max_context) if fit.max_context < 1e7 else format.significant(fit.max_context)  # noqa: PLR2004
-    yield Rule(side, fit.max_context, y, f"memory ends at {number} tokens", f"memory: {number}")
+    yield Rule(side, fit.max_context, y, f"memory ends at {number} tokens", f"fits {number}")
 
 
 # ---- memory --------------------------------------------------------------------------------------------------

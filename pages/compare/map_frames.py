@@ -35,7 +35,7 @@ def picture(chart: Map) -> dict[str, Dataset]:
             y=own[1],
             meaning="prefill" if chart.prefill else "decode",
             shape="diamond" if chart.prefill else "circle",
-            text=f"here: {words.cell(chart, chart.own_value)}",
+            text=f"here: {words.cell(chart, chart.own_value, 3)}",
             leftward=_on_the_line(chart, x, y, own, _Box(8, 110, 4, 26)),
         ),
     }

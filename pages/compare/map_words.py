@@ -89,11 +89,11 @@ def written(chart: Map, value: float, digits: int = 3) -> str:
     return dollars(value) if chart.shown == "cost" else str(seconds(value, digits))
 
 
-def cell(chart: Map, value: float) -> str:
+def cell(chart: Map, value: float, digits: int = 2) -> str:
     """A value as it stands in a cell: short."""
     if chart.shown == "bound":
-        return f"{'memory' if value >= 1 else 'compute'}{NBSP}{significant(max(value, 1 / value), 2)}×"
-    return significant(value, 2) if chart.shown == "intensity" else written(chart, value, 2)
+        return f"{'memory' if value >= 1 else 'compute'}{NBSP}{significant(max(value, 1 / value), digits)}×"
+    return significant(value, digits) if chart.shown == "intensity" else written(chart, value, digits)
 
 
 def _elsewhere(chart: Map) -> str:

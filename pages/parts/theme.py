@@ -85,7 +85,7 @@ _SHEET = f"""
   border-radius: 4px; color: var(--ink); padding: .05rem .45rem;
   white-space: nowrap;}}
 .sc-headline {{font-family: "Source Serif", serif; font-size: 1.75rem; line-height: 1.25; text-wrap: pretty;
-  margin: .1rem 0 .2rem; overflow-wrap: anywhere;
+  margin: .45rem 0 .2rem; overflow-wrap: anywhere;
   font-weight: 400; letter-spacing: 0; padding: 0;}}
 .sc-headline b {{font-weight: 600; white-space: nowrap;}}
 .sc-caption {{font-size: .875rem; border-top: 1px solid var(--rule); padding-top: .8rem; margin-top: .4rem;}}
