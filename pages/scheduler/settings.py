@@ -11,7 +11,6 @@ from pages.scheduler import runs, stories, workloads
 
 _UPLOAD = "_sched_upload"
 _ON_OFF = {"on": "on", "off": "off"}
-_OWN = "Your own settings. Choose a story for settings that show one thing."
 
 
 def main() -> None:
@@ -28,8 +27,8 @@ def main() -> None:
         with columns[3]:
             controls.slider("token_budget", "Tokens a step, at most (A)")
     told = stories.told()
-    with st.container(key="scheduler_look_at"):  # as high without a story: a moved knob moves no picture
-        components.note(_OWN if told == stories.OWN else stories.STORIES[told].look_at)
+    if told != stories.OWN:
+        components.note(stories.STORIES[told].look_at)
 
 
 def _story() -> None:
