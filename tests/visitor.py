@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass
 class Session:
-    """One visitor of one page, such as "roofline" or "compare?compare_view=map"; ``await open()`` before anything else."""
+    """One visitor of one page, such as "roofline" or "compare?compare_view=map"; ``await open()`` comes first."""
 
     address: str
     path: str = ""
