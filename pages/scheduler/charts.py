@@ -243,6 +243,10 @@ def _brush() -> Spec:
     }
 
 
+SMALL_READS = ("frame", "bars", "stalls")
+"""The datasets of a run that the small timeline reads."""
+
+
 @st.cache_resource(show_spinner=False)
 def small_spec() -> Spec:
     """The requests of one run in small, on a time scale that two of them share."""
