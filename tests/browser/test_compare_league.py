@@ -140,7 +140,7 @@ def test_the_map_loads_fits_and_has_its_line(page: Page) -> None:
         chart.get_by_text("both as long").or_(chart.get_by_text("memory takes as long as arithmetic"))
     ).not_to_have_count(0)
     assert 500 < chart.locator("svg.marks g[class*=mark-]:not(.mark-group) > :not(g)").count() < 2000
-    expect(chart.locator('svg [aria-label^="here: 360"]')).to_have_count(1)
+    expect(chart.locator('svg [aria-label^="here: 356"]')).to_have_count(1)
     assert fits_its_window(page)
     assert page.evaluate(MEETING_LABELS) == []
 

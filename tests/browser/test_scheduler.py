@@ -55,7 +55,7 @@ def test_play_goes_on_by_itself_and_pause_keeps_the_step(page: Page):
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("step 47 carries")
     page.get_by_role("button", name="Play").click()
-    expect(main).to_contain_text("step 50 carries", timeout=30_000)
+    expect(main).to_contain_text(re.compile(r"step (5\d|[6-9]\d|\d{3,}) carries"), timeout=30_000)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     expect(page).to_have_url(re.compile(r"sched_step=\d+"))

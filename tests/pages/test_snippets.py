@@ -204,8 +204,7 @@ def test_a_program_needs_costmodel_alone(page: str, tmp_path: Path) -> None:
         text=True, check=True, timeout=120,
     )  # fmt: skip
     *lines, modules = ran.stdout.splitlines()
-    assert len(lines) >= 5
-    assert all(re.match(r".+: .+", line) for line in lines)
+    assert sum(bool(re.match(r".+: .+", line)) for line in lines) >= 5  # others print a table as well
     assert modules == "[]"
 
 
