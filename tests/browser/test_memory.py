@@ -49,6 +49,7 @@ def test_a_memory_that_nobody_publishes_can_be_given_and_is_kept(page: Page) -> 
     field.fill("200")
     field.press("Enter")
     expect(page.locator("h1.sc-headline")).to_contain_text("MI325X has room for", timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("own_memory="), timeout=RUN_MS)
     said = page.locator("h1.sc-headline").inner_text()
     page.reload()
     expect(page.locator("h1.sc-headline")).to_have_text(said, timeout=RUN_MS)

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.driving import paths, settle, visit
+from tests.browser.driving import paths, visit
 
 LONG = 20_000  # ms, a bound against hanging
 CONTROLS = (
@@ -75,6 +75,6 @@ def test_every_page_prints_whole_and_without_controls(new_page: NewPage, view: s
         assert ink == "rgb(31, 34, 38)", path  # dark on white, whichever theme the screen has
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 1280, "height": 900})
-    settle(page)
+    visit(page, "accuracy")  # the longest one
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) > 1
