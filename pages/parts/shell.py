@@ -65,10 +65,8 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     st.session_state[_PAGES] = list(pages)
     first_of_server = bool(PagesManager.uses_pages_directory)
     page = st.navigation(list(pages), position="top")
-    if first_of_server and page.url_path:  # a page that does exist; the default one has no path
-        st.html("<style>.stDialog {visibility: hidden;}</style>")  # until the button is pressed
-        _dismiss(key="dismiss_page_not_found")
-    theme.apply()
+    boxed = first_of_server and page.url_path  # a page that does exist; the default one has no path
+    theme.apply(".stDialog {visibility: hidden;}" if boxed else "")  # until the button is pressed
     speaking.name_pictures()
     lost.watch()
     controls.sidebar()
@@ -81,6 +79,8 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     body(page)
     with corner:
         share.menu()
+    if boxed:  # last, so that nothing changes its place when it is gone in the next run
+        _dismiss(key="dismiss_page_not_found")
     settle_heap()
 
 

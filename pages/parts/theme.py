@@ -61,9 +61,9 @@ CHART_CONFIG: dict[str, Any] = {
 }
 
 
-def apply() -> None:
-    """Put the style sheet of the app into the page; call it once a run, before anything is drawn."""
-    st.html(f"<style>{_VARIABLES}{_SHEET}</style>")
+def apply(more: str = "") -> None:
+    """Put the style sheet of the app, and ``more``, into the page; call it once a run, before anything is drawn."""
+    st.html(f"<style>{_VARIABLES}{_SHEET}{more}</style>")
 
 
 _VARIABLES = (

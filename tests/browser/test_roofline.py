@@ -174,3 +174,14 @@ def test_the_derivation_opens_and_copies(page: Page) -> None:
     expect(page.get_by_text("595,984,384 parameters × 2 bytes")).to_be_visible()
     page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.get_by_role("button", name="Copied", exact=True)).to_be_visible()
+
+
+def test_an_answer_that_moves_the_sidebar_runs_that_too(page: Page) -> None:
+    visit(page, "roofline")
+    page.get_by_role("button", name="Show bandwidth × 2").click()
+    expect(page.locator("h1.sc-headline")).to_contain_text("178", timeout=20_000)
+    expect(slider(page, "bandwidth_x")).to_have_attribute("aria-valuetext", re.compile(r"^2(\.00)?$"))
+    expect(page.get_by_role("button", name="Back to datasheet figures")).to_be_enabled()
+    expect(page).to_have_url(re.compile(r"bandwidth_x=2"))
+    page.get_by_role("button", name="Back to datasheet figures").click()
+    expect(page.locator("h1.sc-headline")).to_contain_text("356", timeout=20_000)
