@@ -73,29 +73,14 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     with st.sidebar:
         presenting.offer()
     presenting.stage()
-    state.note_shared()
+    offers.begin(page.title.lower())
     corner = st.container(key="share_corner")
-    body = _page if page.url_path in _TOLD_BESIDE else st.fragment(_page)
-    body(page)
+    with suppress(StopException):  # of a page that has said all that there is to say
+        page.run()
     with corner:
         share.menu()
     if boxed:  # last, so that nothing changes its place when it is gone in the next run
         _dismiss(key="dismiss_page_not_found")
-    settle_heap()
-
-
-_TOLD_BESIDE = frozenset({"measure"})
-"""Pages on which something begins that the sidebar tells of."""
-
-
-def _page(page: StreamlitPage) -> None:
-    """The page alone: its controls run it without the sidebar, unless they moved what is shared with all pages."""
-    if state.shared_moved():
-        st.rerun()
-    offers.begin(page.title.lower())
-    page._can_be_called = True  # noqa: SLF001  # Streamlit lets a page run once; as a fragment it runs again
-    with suppress(StopException):  # of a page that has said all that there is to say
-        page.run()
     state.publish()
     address.keep("page")
     settle_heap()

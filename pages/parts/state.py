@@ -281,7 +281,6 @@ CONTROLS: dict[str, Control] = {
 }
 
 _RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
-_SHARED = "_shared"
 
 
 def value(key: str) -> Any:
@@ -295,20 +294,6 @@ def put(**values: Any) -> None:
     for key, new in values.items():
         _offer(CONTROLS[key], new)
         st.session_state[key] = new
-
-
-def note_shared() -> None:
-    """Remember what the sidebar shows; after it was drawn."""
-    st.session_state[_SHARED] = _shared()
-
-
-def shared_moved() -> bool:
-    """Whether code of this run moved a control that the sidebar shows, so that all must run again."""
-    return bool(st.session_state.get(_SHARED) != _shared())
-
-
-def _shared() -> tuple[Any, ...]:
-    return tuple(value(key) for key in (*SCENARIO, "present"))
 
 
 def pack() -> str:

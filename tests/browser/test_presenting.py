@@ -76,5 +76,6 @@ def test_every_page_prints_whole_and_without_controls(new_page: NewPage, view: s
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 1280, "height": 900})
     visit(page, "accuracy")  # the longest one
+    page.emulate_media(media="print")
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) > 1
