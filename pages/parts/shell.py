@@ -79,8 +79,8 @@ def run(pages: Sequence[StreamlitPage]) -> None:
         page.run()
     with corner:
         share.menu()
-    if boxed:  # last, so that nothing changes its place when it is gone in the next run
-        _dismiss(key="dismiss_page_not_found")
     state.publish()
     address.keep("page")
+    if boxed:  # last, so that nothing changes its place when it is gone in the next run
+        _dismiss(key="dismiss_page_not_found")
     settle_heap()
