@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.batching import layers
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart, format
+from pages.parts import chart_layers as layers
 from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages.batching import charts, charts_steps, frames, frames_steps, layers, snippet, words, words_steps
+from pages.batching import charts, charts_steps, frames, frames_steps, snippet, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
 from pages.parts import address, components, controls, offers, state
+from pages.parts import chart_layers as layers
 from pages.parts.shared import shared
 
 numbers = shared(

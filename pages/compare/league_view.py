@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 import costmodel as cm
-from pages.batching import layers
 from pages.compare import league_charts, league_frames, snippet
 from pages.compare import league_words as words
 from pages.compare.league import League, priced_at, shared
 from pages.memory import asked
+from pages.parts import chart_layers as layers
 from pages.parts import codec, components, controls, offers, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.batching import layers
 from pages.compare.map_frames import HEIGHT
 from pages.parts import chart, format
+from pages.parts import chart_layers as layers
 from pages.parts.chart import Spec, at, colour, colour_field, text_width
 from pages.parts.plane import Plane
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.batching import layers
 from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
 from pages.compare.map_numbers import Map, shared
+from pages.parts import chart_layers as layers
 from pages.parts import components, controls, offers, state
 
 _CONTEXT = "floors from the datasheet; nothing measured"

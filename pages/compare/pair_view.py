@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.batching import layers
 from pages.compare import asked, charts, deltas, frames, serving_view, snippet, words
 from pages.compare.numbers import Pair
+from pages.parts import chart_layers as layers
 from pages.parts import components, controls, offers
 
 DIFFERENCES = "What differs"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.batching import layers
 from pages.compare import charts, deltas, serving
 from pages.compare.numbers import Pair
+from pages.parts import chart_layers as layers
 from pages.parts import components, controls
 from pages.scheduler.workloads import Workload
 

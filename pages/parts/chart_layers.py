@@ -1,4 +1,4 @@
-"""Layers that the charts of the Batching page share, each over a dataset of the run.
+"""Layers that the charts of several pages share, each over a dataset of the run.
 
 Labels keep apart by a rule: every vertical line has its name in a row of its own, in a strip that the curves leave
 free; names of curves stand at their right ends; the label of a mark goes where its curve cannot go.
