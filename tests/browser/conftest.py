@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from tests.browser import chromium
-from tests.browser.driving import VIEWS, Watch
+from tests.browser.driving import VIEWS, Watch, visit
 from tests.browser.server import serving
 
 FLAGS = [
@@ -55,6 +55,14 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     chromium_ = playwright.chromium.launch(executable_path=chromium.find(), headless=True, args=FLAGS)
     yield chromium_
     chromium_.close()
+
+
+@pytest.fixture(scope="module")
+def met(server: str, browser: Browser) -> None:
+    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
+    page = browser.new_page(base_url=f"{server}/")
+    visit(page)
+    page.close()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.server import HOST
 
@@ -18,6 +18,36 @@ new MutationObserver(() => {
     window.reportException(box.innerText);
   }
 }).observe(document, {childList: true, subtree: true});
+"""
+
+
+# The labels of charts that overlap, each pair in words.
+MEETING_LABELS = """
+() => {
+  const met = [];
+  for (const chart of document.querySelectorAll('[data-testid=stVegaLiteChart]')) {
+    const texts = [...chart.querySelectorAll('g.mark-text text')]
+      .filter(t => t.textContent && t.getAttribute('opacity') !== '0' && !t.getAttribute('stroke'))
+      .map(t => ({ said: t.textContent, box: t.getBoundingClientRect() }));
+    texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
+      const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+      const high = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+      if (wide > 1 && high > 4) met.push(`${a.said} / ${b.said}`);
+    }));
+  }
+  return met;
+}
+"""
+
+# From the key to the first change inside the chart of a key, as the browser's own clock has it.
+STOPWATCH = """
+(key) => {
+  document.addEventListener("keydown", () => { window.pressed = performance.now(); window.moved = null; }, true);
+  new MutationObserver((records) => {
+    const drawn = records.some((r) => (r.target.namespaceURI ?? "").includes("svg"));
+    if (drawn && window.moved === null) window.moved = performance.now() - window.pressed;
+  }).observe(document.querySelector(`.st-key-${key}`), { subtree: true, childList: true, attributes: true });
+}
 """
 
 
@@ -96,3 +126,13 @@ def paths(page: Page) -> list[str]:
     """Paths of all pages, from the navigation of an opened one; the first is "", the start page."""
     links = page.locator("[data-testid=stTopNavLink], [data-testid=stSidebarNavLink]")
     return [urlsplit(link.get_attribute("href") or "").path.strip("/") for link in links.all()]
+
+
+def heading(page: Page) -> Locator:
+    """The sentence of numbers that a page opens with."""
+    return page.locator("h1.sc-headline")
+
+
+def slider(page: Page, key: str) -> Locator:
+    """The slider of a control."""
+    return page.locator(f".st-key-{key} input[type=range]")

@@ -4,56 +4,13 @@ import re
 import statistics
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import every_view, settle, visit
+from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, heading, settle, slider, visit
 
 RUN_MS = 20_000  # a bound against hanging
+pytestmark = pytest.mark.usefixtures("met")
 PICTURES = ("tradeoff", "market", "bills_batch", "bills_context", "intensity", "ways", "chunk", "drafts_picture")
-
-MEETING_LABELS = """
-() => {
-  const met = [];
-  for (const chart of document.querySelectorAll('[data-testid=stVegaLiteChart]')) {
-    const texts = [...chart.querySelectorAll('g.mark-text text')]
-      .filter(t => t.textContent && t.getAttribute('opacity') !== '0' && !t.getAttribute('stroke'))
-      .map(t => ({ said: t.textContent, box: t.getBoundingClientRect() }));
-    texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
-      const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
-      const high = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-      if (wide > 1 && high > 4) met.push(`${a.said} / ${b.said}`);
-    }));
-  }
-  return met;
-}
-"""
-# From the key to the first change inside a chart, as the browser's own clock has it.
-STOPWATCH = """
-() => {
-  document.addEventListener("keydown", () => { window.pressed = performance.now(); window.moved = null; }, true);
-  const chart = document.querySelector(".st-key-tradeoff");
-  new MutationObserver((records) => {
-    const drawn = records.some((r) => (r.target.namespaceURI ?? "").includes("svg"));
-    if (drawn && window.moved === null) window.moved = performance.now() - window.pressed;
-  }).observe(chart, { subtree: true, childList: true, attributes: true });
-}
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def met(server: str, browser: Browser) -> None:
-    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
-    page = browser.new_page(base_url=f"{server}/")
-    visit(page)
-    page.close()
-
-
-def heading(page: Page) -> Locator:
-    return page.locator("h1.sc-headline")
-
-
-def slider(page: Page, key: str) -> Locator:
-    return page.locator(f".st-key-{key} input[type=range]")
 
 
 def mark(page: Page, chart: str, says: str) -> Locator:
@@ -150,7 +107,7 @@ def test_lines_take_the_colours_of_the_theme(new_page) -> None:
 def test_how_long_the_picture_takes_to_follow_the_slider(page: Page) -> None:
     """A figure to look at, and a bound against hanging: the machine may be busy."""
     visit(page, "batching?batch=16")
-    page.evaluate(STOPWATCH)
+    page.evaluate(STOPWATCH, "tradeoff")
     slider(page, "batch").focus()
     taken = []
     for number in range(12):

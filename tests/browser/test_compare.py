@@ -4,29 +4,13 @@ import re
 import statistics
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import every_view, settle, visit
-from tests.browser.test_batching import MEETING_LABELS, STOPWATCH
+from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, heading, settle, slider, visit
 
 RUN_MS = 20_000  # a bound against hanging
+pytestmark = pytest.mark.usefixtures("met")
 PICTURES = ("time", "roof", "latency", "speed", "context", "memory", "served")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def met(server: str, browser: Browser) -> None:
-    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
-    page = browser.new_page(base_url=f"{server}/")
-    visit(page)
-    page.close()
-
-
-def heading(page: Page) -> Locator:
-    return page.locator("h1.sc-headline")
-
-
-def slider(page: Page, key: str) -> Locator:
-    return page.locator(f".st-key-{key} input[type=range]")
 
 
 def mark(page: Page, chart: str, says: str) -> Locator:
@@ -129,7 +113,7 @@ def test_the_arithmetic_opens(page: Page) -> None:
 def test_how_long_the_picture_takes_to_follow_the_slider(page: Page) -> None:
     """A figure to look at, and a bound against hanging: the machine may be busy."""
     visit(page, "compare?batch=16")
-    page.evaluate(STOPWATCH.replace(".st-key-tradeoff", ".st-key-pair_time"))
+    page.evaluate(STOPWATCH, "pair_time")
     slider(page, "batch").focus()
     taken = []
     for number in range(12):

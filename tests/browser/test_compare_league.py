@@ -4,31 +4,14 @@ import re
 import statistics
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
+from playwright.sync_api import Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
 
 import costmodel as cm
-from tests.browser.driving import every_view, settle, visit
-from tests.browser.test_batching import MEETING_LABELS
+from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, settle, visit
 
 RUN_MS = 20_000  # a bound against hanging
+pytestmark = pytest.mark.usefixtures("met")
 LEAGUE, MAP = "compare?compare_view=league", "compare?compare_view=map"
-STOPWATCH = """
-(key) => {
-  document.addEventListener("keydown", () => { window.pressed = performance.now(); window.moved = null; }, true);
-  new MutationObserver((records) => {
-    const drawn = records.some((r) => (r.target.namespaceURI ?? "").includes("svg"));
-    if (drawn && window.moved === null) window.moved = performance.now() - window.pressed;
-  }).observe(document.querySelector(`.st-key-${key}`), { subtree: true, childList: true, attributes: true });
-}
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def met(server: str, browser: Browser) -> None:
-    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
-    page = browser.new_page(base_url=f"{server}/")
-    visit(page)
-    page.close()
 
 
 def rows(page: Page) -> Locator:

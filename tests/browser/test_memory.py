@@ -3,19 +3,12 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.driving import every_view, visit
 
 RUN_MS = 20_000  # a bound against hanging
-
-
-@pytest.fixture(scope="module", autouse=True)
-def met(server: str, browser: Browser) -> None:
-    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
-    page = browser.new_page(base_url=f"{server}/")
-    visit(page)
-    page.close()
+pytestmark = pytest.mark.usefixtures("met")
 
 
 def test_a_remedy_makes_it_fit_and_is_in_the_link(page: Page) -> None:

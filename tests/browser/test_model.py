@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from pages.parts import codec
 from tests.browser.driving import every_view, settle, visit
@@ -14,14 +14,7 @@ from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
 from tests.pages.local_hub import local_hub, repo
 
 RUN_MS = 20_000  # a bound against hanging
-
-
-@pytest.fixture(scope="module", autouse=True)
-def met(server: str, browser: Browser) -> None:
-    """Meet the server: Streamlit greets the first deep link to a fresh one with a box that says "page not found"."""
-    page = browser.new_page(base_url=f"{server}/")
-    visit(page)
-    page.close()
+pytestmark = pytest.mark.usefixtures("met")
 
 
 def headline(page: Page, text: str) -> None:
