@@ -273,7 +273,7 @@ button:hover {border-color: var(--st-text-color);}
 export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button"), label = parentElement.querySelector("span");
   const text = () => data.text ?? window.location.href;
-  label.textContent = data.label;
+  if (!button.dataset.copied) label.textContent = data.label;
   const fallback = () => {                    // a page served without https has no clipboard of its own
     const area = document.createElement("textarea");
     area.value = text();
@@ -285,7 +285,9 @@ export default function ({ data, parentElement }) {
   button.onclick = async () => {
     try { await navigator.clipboard.writeText(text()); } catch { fallback(); }
     label.textContent = "Copied";
-    setTimeout(() => { label.textContent = data.label; }, 1500);
+    clearTimeout(Number(button.dataset.copied));
+    const back = () => { delete button.dataset.copied; label.textContent = data.label; };
+    button.dataset.copied = setTimeout(back, 4000);
   };
 }
 """,

@@ -21,7 +21,7 @@ from websockets.typing import Origin, Subprotocol
 from live import store
 from tests.browser.conftest import NewPage
 from tests.browser.driving import LOAD_MS, Watch, settle, visit
-from tests.browser.proxy import proxied
+from tests.browser.proxy import Proxy, proxied
 from tests.browser.server import HOST, process_id, serving
 from tests.live.processes import wait_for, workers
 from tests.visitor import Session
@@ -172,6 +172,14 @@ async def _said_or_busy(visitor: Session) -> str:
 STEPS = "model,hardware,phase,new,batch,context,seconds\nqwen3-0.6b,h100-sxm,decode,,1,2048,0.002\n"
 
 
+def lose_connection(page: Page, proxy: Proxy) -> None:
+    """Lose it, and wait until the page has another one: until it notices, it still says that it is connected."""
+    with page.expect_websocket(timeout=LOAD_MS):
+        proxy.drop()
+    app = page.get_by_test_id("stApp")
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
+
+
 def test_a_browser_that_loses_its_connection_keeps_its_session(new_page: NewPage, machine: str) -> None:
     with proxied(machine) as proxy:
         page = visit(new_page(server=proxy.address), "accuracy?batch=64")
@@ -179,9 +187,7 @@ def test_a_browser_that_loses_its_connection_keeps_its_session(new_page: NewPage
         page.locator(".st-key-own_steps input[type=file]").set_input_files(steps)
         forget = page.get_by_role("button", name="Forget them")
         expect(forget).to_be_visible(timeout=LOAD_MS)
-        proxy.drop()
-        app = page.get_by_test_id("stApp")
-        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
+        lose_connection(page, proxy)
         slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
         slider.press("ArrowRight")
         expect(page).to_have_url(re.compile("batch=80"), timeout=LOAD_MS)
@@ -197,11 +203,9 @@ def test_a_browser_whose_server_is_started_again_finds_what_its_address_says(
         headline = page.locator("h1").inner_text()
         with serving(tmp_path / "second") as second:
             proxy.target = second
-            proxy.drop()
-            slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
-            app = page.get_by_test_id("stApp")
-            expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
+            lose_connection(page, proxy)
             settle(page)
+            slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
             expect(page.locator("h1")).to_have_text(headline, timeout=LOAD_MS)
             slider.press("ArrowRight")
             expect(page).to_have_url(re.compile("batch=80"), timeout=LOAD_MS)
