@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from live.lab import Lab
 from live.points import Case
 from live.probes.base import Probe, Ready, Task
 
-_BYTES = 2**28  # of one array: far above any last-level cache
+_BYTES = 2**28  # of one array: above most last-level caches, and where it is not there are several in turn
 _FP32 = 4
 
 
@@ -16,14 +18,14 @@ def _cases(name: str, arrays: int) -> list[Case]:
 
 
 def _read(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the same for every model
-    array = lab.random(int(case.shape["bytes"]) // _FP32, dtype="fp32")
-    return Ready([array.sum])
+    values = int(case.shape["bytes"]) // _FP32
+    return Ready([lab.random(values, dtype="fp32").sum for _ in range(lab.copies(case.bytes))])
 
 
 def _copy(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the same for every model
-    source = lab.random(int(case.shape["bytes"]) // _FP32, dtype="fp32")
-    target = lab.torch.empty_like(source)
-    return Ready([lambda: target.copy_(source)])
+    values = int(case.shape["bytes"]) // _FP32
+    sources = [lab.random(values, dtype="fp32") for _ in range(lab.copies(case.bytes))]
+    return Ready([partial(source.clone().copy_, source) for source in sources])
 
 
 def _read_cases(task: Task) -> list[Case]:  # noqa: ARG001  # the same for every model

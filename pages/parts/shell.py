@@ -14,12 +14,13 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.parts import address, controls, lost, offers, presenting, share, speaking, state, theme
 
 
-@st.cache_resource(show_spinner=False, ttl=15)
+@st.cache_resource(show_spinner=False, ttl=30)
 def settle_heap() -> None:
-    """Keep what stays out of the full collection that Streamlit runs after each script run; look again after a while.
+    """Keep what stays out of full collections, and run one now and then instead of after each script run.
 
-    Over the imports and the caches it holds the interpreter for 30 to 120 ms, most of what a slider costs. What was
-    put aside is looked through here now and then, so that sessions that have ended are found.
+    Over the imports and the caches a full collection holds the interpreter for 30 to 120 ms, and over what a team's
+    sessions keep for some 20 ms: a quarter of what a slider costs. So Streamlit's own, after each run, is off
+    (``postScriptGC`` in the configuration). This one looks through all, so that sessions that have ended are found.
     """
     gc.unfreeze()
     gc.collect()

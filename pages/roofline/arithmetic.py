@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Ink, Line, Part
-from pages.roofline.numbers import Roofline, operations
+from pages.roofline.numbers import Roofline
 from pages.roofline.words import gives, idle
 
 
@@ -67,7 +67,7 @@ def _weights_expression(r: Roofline) -> str:
 
 
 def _with_caches(r: Roofline) -> list[Line]:
-    bill = operations(r.decode)
+    bill = r.decode.rows
     caches = sum(row["kv_bytes"] for row in bill)
     rows = max(0.0, r.decode.bytes - r.weight_bytes - caches)
     meeting = sum(row["flops"] for row in bill if row["kv_bytes"])

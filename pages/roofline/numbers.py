@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
 
 import costmodel as cm
 from costmodel.operations import Count
@@ -140,21 +139,17 @@ class Roofline:
     @cached_property
     def crossing(self) -> float | None:
         """T* of decode steps: the batch at which they turn compute-bound."""
-        return self._crossing("decode", self.context, self.count)
+        return _crossing(self.scenario, "decode", self.context, self.count)
 
     @cached_property
     def prefill_crossing(self) -> float | None:
         """T* of a prompt."""
-        return self._crossing("prefill", 0, self.count)
+        return _crossing(self.scenario, "prefill", 0, self.count)
 
     @cached_property
     def crossing_of_weights(self) -> float | None:
         """T* of decode steps in the post's count, whatever the page counts."""
-        return self._crossing("decode", self.context, "weights")
-
-    def _crossing(self, phase: str, context: int, count: Count) -> float | None:
-        s = self.scenario
-        return cm.crossing(s.model, s.hardware, context, count, phase, s.precision, s.tensor_parallel)
+        return _crossing(self.scenario, "decode", self.context, "weights")
 
     @cached_property
     def asymptote(self) -> float:
@@ -162,8 +157,9 @@ class Roofline:
         return float(self.floor.price(cm.Step.decode(_VAST, self.context), "attention").intensity)
 
 
-def operations(cost: cm.Cost) -> list[dict[str, Any]]:
-    """The bill of a step, a row an operation, as plain values."""
-    table = cost.operations
-    columns = {name: table[name].tolist() for name in table.columns}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+@lru_cache(maxsize=1024)
+def _crossing(scenario: Scenario, phase: str, context: int, count: Count) -> float | None:
+    """T*, searched once for everybody: it does not change with the batch."""
+    s = scenario
+    found: float | None = cm.crossing(s.model, s.hardware, context, count, phase, s.precision, s.tensor_parallel)
+    return found

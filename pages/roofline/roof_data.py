@@ -12,7 +12,7 @@ import numpy as np
 from costmodel.dtypes import DTYPES
 from pages.parts import datasets, format
 from pages.roofline import labels
-from pages.roofline.numbers import Roofline, operations
+from pages.roofline.numbers import Roofline
 from pages.roofline.time_data import DRAGGED
 
 HEIGHT = 320  # px of the plot
@@ -71,9 +71,9 @@ def points(r: Roofline) -> list[Row]:
 def _operations(r: Roofline, kind: str) -> list[Row]:
     # On the same chip with memory that takes no time, an operation takes as long as its arithmetic does.
     no_memory = replace(r.base, hardware=r.base.hardware.replace(bandwidth=_NO_TIME))
-    arithmetic = no_memory.price(r.steps[kind], r.count).operations["seconds"].tolist()
+    arithmetic = [row["seconds"] for row in no_memory.price(r.steps[kind], r.count).rows]
     rows = []
-    for row, seconds in zip(operations(r.base_costs[kind]), arithmetic, strict=True):
+    for row, seconds in zip(r.base_costs[kind].rows, arithmetic, strict=True):
         if row["flops"] > 0 and row["bytes"] > 0:
             name = row["name"], _SHORT.get(row["name"], row["name"].split(", ")[0])
             rows.append(_point(r, kind, name, row["flops"], row["bytes"], row["flops"] / seconds))

@@ -11,7 +11,6 @@ from live.compare import measured_operations
 from pages.parts import format
 from pages.parts.components import Column, Ink, Table, Text, share_bar
 from pages.parts.scenario import Scenario
-from pages.roofline.numbers import operations
 
 SORTS = {"order": "in order", "seconds": "time", "bytes": "bytes", "flops": "FLOPs"}
 STEPS = {"decode": "decode step", "prefill": "prefill", "mixed": "mixed step"}
@@ -23,7 +22,7 @@ def of_step(cost: cm.Cost, sort: str, ratios: Mapping[str, float] | None = None)
     ``ratios``: measured over modelled seconds of those operations that were measured at these sizes.
     """
     amounts = ("flops", "weight_bytes", "kv_bytes", "activation_bytes")
-    rows = [row for row in operations(cost) if any(row[name] > 0 for name in amounts)]
+    rows = [row for row in cost.rows if any(row[name] > 0 for name in amounts)]
     for name in ("bytes", "flops"):
         total = sum(row[name] for row in rows)
         for row in rows:

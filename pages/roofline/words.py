@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
 from pages.parts.state import MOST_SEQUENCES
-from pages.roofline.numbers import Roofline, operations
+from pages.roofline.numbers import Roofline
 
 TIME, ROOF = "Time of a step against its tokens", "The operations of the step under the roof"
 _CLOSE = 1e-3
@@ -129,7 +129,7 @@ def below_table(r: Roofline, step: str) -> str:
     }[step]
     if r.estimates:
         return f"{what}, by the source that speaks: the step is the sum of its operations."
-    own = sum(row["seconds"] for row in operations(r.cost_of(step)))
+    own = sum(row["seconds"] for row in r.cost_of(step).rows)
     whole = r.cost_of(step).seconds
     sums = "Each operation's own floor"
     if gives(own, whole):

@@ -135,16 +135,11 @@ class Shapes:
         return cm.crossing(s.model, s.hardware, precision=s.precision, tensor_parallel=s.tensor_parallel)
 
 
-def column(cost: cm.Cost, name: str) -> float:
-    """Sum of one column of a cost's operations."""
-    return float(cost.operations[name].sum())
-
-
 @lru_cache(maxsize=512)
 def _store_bytes(scenario: Scenario, sequences: tuple[tuple[int, int], ...]) -> float:
     """The same, of sequences of (new, cached) tokens."""
     step = cm.Step(new=[new for new, _ in sequences], cached=[cached for _, cached in sequences])
-    return column(scenario.price(step, "attention"), "kv_bytes")
+    return float(scenario.price(step, "attention").kv_bytes)
 
 
 @lru_cache(maxsize=32)

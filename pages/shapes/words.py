@@ -7,7 +7,7 @@ from costmodel.price import Cost
 from costmodel.shapes import Shape
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
-from pages.shapes.numbers import Shapes, column
+from pages.shapes.numbers import Shapes
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -226,12 +226,9 @@ def _scores_expression(shape: Shape) -> str:
 
 
 def _bytes_expression(n: Shapes, cost: Cost) -> str:
-    names = {
-        "weights": "weight_bytes",
-        "caches": "kv_bytes",
-        **({} if n.is_floor else {"activations": "activation_bytes"}),
-    }
-    parts = {name: column(cost, key) for name, key in names.items()}
+    parts = {"weights": cost.weight_bytes, "caches": cost.kv_bytes}
+    if not n.is_floor:
+        parts["activations"] = cost.activation_bytes
     return " + ".join(f"{name} {format.gigabytes(value)}" for name, value in parts.items() if value)
 
 

@@ -7,7 +7,7 @@ from costmodel.model import LatentAttention, Recurrent
 from costmodel.shapes import Gathered, Heads, Shape, heads
 from pages.parts import format
 from pages.parts.components import Ink, Part
-from pages.shapes.numbers import Shapes, column
+from pages.shapes.numbers import Shapes
 from pages.shapes.words import many, number
 
 
@@ -16,7 +16,7 @@ def _counted(value: int, one: str) -> str:
 
 
 def _weights(n: Shapes, gathered: Gathered) -> float:
-    return column(n.price(gathered.step), "weight_bytes")
+    return float(n.price(gathered.step).weight_bytes)
 
 
 # ---- decodes together -----------------------------------------------------------------------------------------------

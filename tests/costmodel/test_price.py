@@ -168,6 +168,9 @@ def test_the_operations_add_up_to_the_step(model, hw, count, batch, context, chu
     assert table["share"].sum() == pytest.approx(1)
     assert table["seconds"].sum() >= cost.seconds * (1 - 1e-12)
     assert table["name"].is_unique
+    for form in ("weight_bytes", "kv_bytes", "activation_bytes"):
+        assert table[form].sum() == pytest.approx(getattr(cost, form), rel=1e-12)
+    assert table.to_dict("records") == cost.rows
 
 
 @given(MODELS, MACHINES, COUNT, st.sampled_from(["decode", "prefill"]), st.integers(0, 20_000))
@@ -221,6 +224,8 @@ def test_operations_of_a_dense_step():
 def test_a_sweep_has_a_row_for_each_point_and_operation():
     table = cm.price(QWEN, H100, cm.Step.decode(np.arange(1, 4), 100)).operations
     assert table.groupby("point").size().tolist() == [9, 9, 9]
+    rows = cm.price(QWEN, H100, cm.Step.decode(np.arange(1, 4), 100)).rows
+    assert rows == table.to_dict("records")
 
 
 def test_only_the_positions_that_need_logits_go_through_the_head():

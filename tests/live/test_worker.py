@@ -150,13 +150,16 @@ def test_children_of_a_worker_end_with_it():
 
 LIMITED = """
 import resource, runpy, sys
-import {modules}
+import live.lab, {modules}
+live.lab.cache_of = lambda device: 2.0**25
 now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + {more}, now + {more}))
 sys.argv = ["live", "worker"]
 runpy.run_module("live", run_name="__main__", alter_sys=True)
 """
-"""A real worker that may have so many bytes more than it takes to load the modules."""
+"""A real worker that may have so many bytes more than it takes to load the modules.
+
+It thinks that the processor's cache is small: a large one asks for more data than that, to be taken in turn."""
 
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its memory as only Linux can")
 
