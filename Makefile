@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do "$$p" -c "$(NEW_ENOUGH)" 2>/dev/nul
 ARGS ?=
 WORKERS ?= auto
 # In the order of collection, so that each process has the browser tests last (tests/browser/conftest.py says why).
-SHARED := -n $(WORKERS) --maxprocesses=4 --dist loadgroup --no-loadscope-reorder
+SHARED := -n $(WORKERS) --maxprocesses=4 --no-loadscope-reorder
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile

@@ -3,11 +3,13 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.reference import DATA, REASON
+from tests.sharing import Groups
 
 # Neither a profile that somebody kept on this machine nor a GPU in it may change what a page shows under test.
 os.environ["STEPCOST_LIVE"] = "off"
@@ -27,3 +29,9 @@ def reference_data() -> Path:
     if not DATA.is_dir():
         pytest.skip(REASON)
     return DATA
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups:
+    """Several processes share the tests by group."""
+    return Groups(config, log)

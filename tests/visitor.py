@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Slider_pb2 import Slider
 from websockets.asyncio.client import ClientConnection, connect
+
+T = TypeVar("T")
 
 SILENCE = 60.0  # seconds without a message; a bound against hanging
 FINISHED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
@@ -171,3 +175,9 @@ async def pages_with_sliders(address: str) -> dict[str, list[str]]:
         if visitor.sliders:
             found[path] = list(visitor.sliders)
     return found
+
+
+def apart(work: Coroutine[object, object, T]) -> T:
+    """Do asynchronous work in a thread of its own: Playwright keeps a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

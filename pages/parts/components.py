@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import offers, spreadsheet, state
+from pages.parts import folded, offers, spreadsheet, state
 from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
 
@@ -147,12 +147,9 @@ class Line:
 
 def derivation(lines: Sequence[Line], *, key: str, title: str = "Show the arithmetic") -> None:
     """The arithmetic behind the page's numbers, folded away, as text that can be selected and copied."""
-    with st.expander(title, key=key):
-        rows = "".join(_line(line) for line in lines)
-        st.html(f'<div class="sc sc-sums">{rows}</div>')
-        copy_button(
-            "\n".join(f"{plain(n.name)}: {plain(n.expression)} = {plain(n.result)}" for n in lines), key=f"{key}_copy"
-        )
+    rows = "".join(_line(line) for line in lines)
+    text = "\n".join(f"{plain(n.name)}: {plain(n.expression)} = {plain(n.result)}" for n in lines)
+    folded.draw(title, f'<div class="sc-sums">{rows}</div>', copied=text, key=key)
 
 
 def _line(line: Line) -> str:
@@ -204,9 +201,10 @@ class Table:
             )
             for rows in (self.rows, self.totals)
         )
+        name = html.escape(self.title or offers.current().section or "Table")
         st.html(
-            f'<div class="sc sc-scroll"><table class="sc-table"><thead><tr>{head}</tr></thead>'
-            f'<tbody>{body}</tbody><tbody class="total">{total}</tbody></table></div>'
+            f'<div class="sc sc-scroll" role="group" tabindex="0" aria-label="{name}"><table class="sc-table">'
+            f'<thead><tr>{head}</tr></thead><tbody>{body}</tbody><tbody class="total">{total}</tbody></table></div>'
         )
 
 

@@ -33,7 +33,7 @@ _STAGE = f"""
   padding: .2rem .6rem; cursor: pointer;}}
 .sc-leave:hover, .sc-leave:focus-visible {{color: var(--ink); border-color: var(--ink);}}
 .st-key-leave {{position: absolute;}}
-.stMain .stExpander {{display: none;}}
+.stMain .stExpander, .stMain .stElementContainer:has(.sc-folded) {{display: none;}}
 .stMainBlockContainer {{padding: 1.4rem 2.2rem 2rem !important;}}
 .sc-headline {{font-size: 2rem;}}
 .sc-note {{font-size: 1rem;}}
@@ -69,10 +69,10 @@ html, body, .stApp, .stAppViewContainer, .stMain, .stMain > div {{position: stat
 .sc-figures dd {{font-size: 1.15rem;}}
 .sc-table {{font-size: .75rem;}}
 .sc-table :is(th, td) {{white-space: normal; padding: .3rem .35rem;}}
-.stExpander details {{border: 0;}}
+.stExpander details, .sc-folded {{border: 0;}}
 .stExpander summary * {{color: var(--ink) !important;}}
-.stExpander details::details-content {{content-visibility: visible; height: auto;}}
-.stExpander .stBidiComponent {{display: none;}}
+.stMain details::details-content {{content-visibility: visible; height: auto;}}
+.stExpander .stBidiComponent, .sc-folded button {{display: none;}}
 }}
 """
 _DARK = "@media print {.stVegaLiteChart {filter: invert(1) hue-rotate(180deg);}}"

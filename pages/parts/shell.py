@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import address, controls, lost, offers, presenting, share, speaking, state, theme
+from pages.parts import address, controls, folded, lost, offers, presenting, share, speaking, state, theme
 
 
 @st.cache_resource(show_spinner=False, ttl=30)
@@ -70,6 +70,7 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     theme.apply(".stDialog {visibility: hidden;}" if boxed else "")  # until the button is pressed
     speaking.name_pictures()
     lost.watch()
+    folded.watch()
     controls.sidebar()
     with st.sidebar:
         presenting.offer()

@@ -105,7 +105,21 @@ _SHEET = f"""
 .sc-sums .name, .sc-sums .eq {{color: var(--muted);}}
 .sc-sums .gap {{grid-column: 1 / -1; height: .35rem;}}
 .sc-sums .result {{overflow-wrap: anywhere;}}
+.sc-folded {{border: 1px solid var(--rule); border-radius: 4px;}}
+.sc-folded summary {{display: flex; align-items: center; gap: .7rem; min-height: 2.375rem; padding: .25rem .9rem;
+  font-size: .9375rem; cursor: pointer; border-radius: 4px; list-style: none; overflow-wrap: anywhere;}}
+.sc-folded summary::-webkit-details-marker {{display: none;}}
+.sc-folded summary::before {{content: ""; flex: none; width: .42rem; height: .42rem; border: solid currentColor;
+  border-width: 1.5px 1.5px 0 0; transform: rotate(45deg);}}
+.sc-folded[open] summary::before {{transform: translateY(-.12rem) rotate(135deg);}}
+.sc-folded summary:hover {{background: color-mix(in srgb, var(--ink) 5%, transparent);}}
+.sc-folded summary:focus-visible {{outline: 2px solid var(--ink); outline-offset: -2px;}}
+.sc-folded [data-text] {{padding: 1rem 1rem .9rem;}}
+.sc-folded button {{font: inherit; font-size: .875rem; color: var(--ink); background: transparent; cursor: pointer;
+  border: 1px solid var(--rule); border-radius: 4px; padding: .25rem .7rem; margin: 0 1rem 1rem;}}
+.sc-folded button:hover, .sc-folded button:focus-visible {{border-color: var(--ink);}}
 .sc-scroll {{overflow-x: auto;}}
+.sc-scroll:focus-visible {{outline: 2px solid var(--ink); outline-offset: 2px;}}
 .sc-table {{border-collapse: collapse; width: 100%; font-size: .9375rem; font-variant-numeric: tabular-nums;
   border-top: 1px solid var(--ink); border-bottom: 1px solid var(--ink);}}
 .sc-table th {{color: var(--muted); font-weight: 400; font-size: .8125rem; padding: .5rem .6rem;}}

@@ -1,14 +1,16 @@
 """A real server and a real Chromium, started once, and pages that are watched while a test drives them."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.driving import VIEWS, Watch, visit
 from tests.browser.server import serving
+from tests.browser.tour import TOURS, Tour
 
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
@@ -16,8 +18,6 @@ FLAGS = [
     *("--force-color-profile=srgb", "--font-render-hinting=none"),
 ]
 NewPage = Callable[..., Page]
-MEASURING = {"test_measure.py", "test_robust.py"}
-"""Files whose tests measure this machine: one after the other, in one process."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,9 +30,54 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker("browser")
-        if here in item.path.parents and item.path.name in MEASURING:
-            item.add_marker(pytest.mark.xdist_group("measuring in a browser"))
     items.sort(key=lambda item: here in item.path.parents)
+
+
+@dataclass
+class Windows:
+    """Contexts, one a view, that keep what they have loaded and compiled: half of what a first visit takes.
+
+    A test that takes one finds no cookies, storage, permissions or pages of the one before.
+    """
+
+    browser: Browser
+    server: str
+    watch: Watch
+    _kept: dict[str, BrowserContext] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+
+    def context(self, view: str, server: str) -> BrowserContext:
+        """A context of its own for pages of a server."""
+        window = VIEWS[view]
+        context = self.browser.new_context(
+            base_url=f"{server}/",
+            viewport={"width": window.width, "height": window.height},
+            color_scheme=window.color_scheme,
+            reduced_motion="reduce",
+        )
+        self.watch.attach(context)
+        return context
+
+    def page(self, view: str) -> Page:
+        """A page of the one server."""
+        if view not in self._kept:
+            self._kept[view] = self.context(view, self.server)
+        page = self._kept[view].new_page()
+        if view not in self._used:
+            page.goto("_stcore/health")
+            page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self._used.add(view)
+        return page
+
+    def close_pages(self) -> None:
+        """End what a test has used."""
+        for view in self._used:
+            context = self._kept[view]
+            for page in context.pages:
+                page.close()
+            context.clear_cookies()
+            context.clear_permissions()
+        self._used.clear()
 
 
 @pytest.fixture(scope="session")
@@ -65,34 +110,63 @@ def met(server: str, browser: Browser) -> None:
     page.close()
 
 
+@pytest.fixture(scope="session")
+def watched() -> Watch:
+    """What goes wrong on any page; a test sees what is its own as ``watch``."""
+    return Watch()
+
+
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch(watched: Watch) -> Iterator[Watch]:
     """What goes wrong on the pages of this test, checked at its end."""
-    watched = Watch()
+    watched.forget()
     yield watched
     watched.check()
 
 
-@pytest.fixture
-def new_page(browser: Browser, server: str, watch: Watch) -> Iterator[NewPage]:
-    """Make a page: `new_page("phone", server=address)`, each with cookies and storage of its own."""
-    contexts = []
+@pytest.fixture(scope="session")
+def windows(browser: Browser, server: str, watched: Watch) -> Windows:
+    """The contexts that tests of the one server take in turn."""
+    return Windows(browser, server, watched)
 
-    def make(view: str = "light", *, server: str = server) -> Page:
-        window = VIEWS[view]
-        context = browser.new_context(
-            base_url=f"{server}/",
-            viewport={"width": window.width, "height": window.height},
-            color_scheme=window.color_scheme,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        watch.attach(context)
-        return context.new_page()
+
+Guide = Callable[[str], Tour]
+
+
+@pytest.fixture(scope="session")
+def _tours() -> dict[str, Tour]:
+    return {}
+
+
+@pytest.fixture
+def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:
+    """What is seen on all pages in a view; they are visited by the first test that asks."""
+
+    def seen(view: str) -> Tour:
+        if view not in _tours:
+            _tours[view] = Tour.of(view, windows.page(TOURS[view][0]))
+            windows.close_pages()
+        return _tours[view]
+
+    assert watch
+    return seen
+
+
+@pytest.fixture
+def new_page(windows: Windows, watch: Watch) -> Iterator[NewPage]:
+    """Make a page, `new_page("phone")`; with `server=address` in a context of its own."""
+    own = []
+
+    def make(view: str = "light", *, server: str | None = None) -> Page:
+        if server is None:
+            return windows.page(view)
+        own.append(windows.context(view, server))
+        return own[-1].new_page()
 
     yield make
-    for context in contexts:
+    for context in own:
         context.close()
+    windows.close_pages()
 
 
 @pytest.fixture

@@ -39,17 +39,6 @@ MEETING_LABELS = """
 }
 """
 
-# From the key to the first change inside the chart of a key, as the browser's own clock has it.
-STOPWATCH = """
-(key) => {
-  document.addEventListener("keydown", () => { window.pressed = performance.now(); window.moved = null; }, true);
-  new MutationObserver((records) => {
-    const drawn = records.some((r) => (r.target.namespaceURI ?? "").includes("svg"));
-    if (drawn && window.moved === null) window.moved = performance.now() - window.pressed;
-  }).observe(document.querySelector(`.st-key-${key}`), { subtree: true, childList: true, attributes: true });
-}
-"""
-
 
 @dataclass(frozen=True)
 class View:
@@ -72,7 +61,7 @@ every_view = pytest.mark.parametrize("page", ["light", "dark", "phone"], indirec
 
 @dataclass
 class Watch:
-    """What went wrong on the pages of one context; tests that provoke a fault on purpose clear its list."""
+    """What went wrong on the pages of its contexts; tests that provoke a fault on purpose clear its list."""
 
     page_errors: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
@@ -85,6 +74,11 @@ class Watch:
         context.on("weberror", lambda event: self.page_errors.append(str(event.error)))
         context.on("request", lambda request: self._note_request(request.url))
         context.on("page", lambda page: page.on("websocket", lambda socket: self._note_request(socket.url)))
+
+    def forget(self) -> None:
+        """Begin anew."""
+        for noted in (self.page_errors, self.exceptions, self.foreign_requests):
+            noted.clear()
 
     def check(self) -> None:
         """Fail where a page raised, Streamlit showed an exception, or anything asked another host."""

@@ -1,12 +1,11 @@
 """The Batching page in a real Chromium: marks that move, links that restore, labels that keep apart, how fast it is."""
 
 import re
-import statistics
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, heading, settle, slider, visit
+from tests.browser.driving import MEETING_LABELS, every_view, heading, settle, slider, visit
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -102,19 +101,3 @@ def test_lines_take_the_colours_of_the_theme(new_page) -> None:
         lines = page.locator(".st-key-tradeoff svg g.mark-line path[stroke-width='4']")
         strokes[view] = str(lines.first.get_attribute("stroke")).lower()
     assert strokes == {"light": "#3a5bb0", "dark": "#7599f1"}
-
-
-def test_how_long_the_picture_takes_to_follow_the_slider(page: Page) -> None:
-    """A figure to look at, and a bound against hanging: the machine may be busy."""
-    visit(page, "batching?batch=16")
-    page.evaluate(STOPWATCH, "tradeoff")
-    slider(page, "batch").focus()
-    taken = []
-    for number in range(12):
-        slider(page, "batch").press("ArrowRight" if number % 6 < 3 else "ArrowLeft")
-        page.wait_for_function("window.moved !== null", timeout=RUN_MS)
-        taken.append(float(page.evaluate("window.moved")))
-        page.wait_for_timeout(300)  # the rest of the page follows; the next key shall find it at rest
-    median, best = statistics.median(taken), min(taken)
-    print(f"\nslider to chart on the Batching page: median {median:.0f} ms, best {best:.0f} ms, of {len(taken)}")
-    assert median < RUN_MS

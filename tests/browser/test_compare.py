@@ -1,12 +1,11 @@
 """The Compare page in a real Chromium: pin here, change there, see both; presets, changed places, links."""
 
 import re
-import statistics
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, heading, settle, slider, visit
+from tests.browser.driving import MEETING_LABELS, every_view, heading, settle, slider, visit
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -108,19 +107,3 @@ def test_the_arithmetic_opens(page: Page) -> None:
     visit(page, "compare?batch=8")
     page.get_by_text("Show the arithmetic of the differences").click()
     expect(page.get_by_text("1.000 (bytes, A ÷ B) × 1.433 (bandwidth, B ÷ A)")).to_be_visible()
-
-
-def test_how_long_the_picture_takes_to_follow_the_slider(page: Page) -> None:
-    """A figure to look at, and a bound against hanging: the machine may be busy."""
-    visit(page, "compare?batch=16")
-    page.evaluate(STOPWATCH, "pair_time")
-    slider(page, "batch").focus()
-    taken = []
-    for number in range(12):
-        slider(page, "batch").press("ArrowRight" if number % 6 < 3 else "ArrowLeft")
-        page.wait_for_function("window.moved !== null", timeout=RUN_MS)
-        taken.append(float(page.evaluate("window.moved")))
-        page.wait_for_timeout(300)  # the rest of the page follows; the next key shall find it at rest
-    median, best = statistics.median(taken), min(taken)
-    print(f"\nslider to chart on the Compare page: median {median:.0f} ms, best {best:.0f} ms, of {len(taken)}")
-    assert median < RUN_MS

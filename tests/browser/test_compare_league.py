@@ -1,13 +1,12 @@
 """The league and the map of the Compare page in a real Chromium: sort, filter, price, point at cells, how fast."""
 
 import re
-import statistics
 
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
 
 import costmodel as cm
-from tests.browser.driving import MEETING_LABELS, STOPWATCH, every_view, settle, visit
+from tests.browser.driving import MEETING_LABELS, every_view, settle, visit
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -150,21 +149,3 @@ def test_other_axes_draw_another_map_and_the_same_twice_is_refused(page: Page) -
     page.reload()
     settle(page)
     expect(page.get_by_role("alert")).to_contain_text("Both axes are the same")
-
-
-@pytest.mark.parametrize(("path", "key"), [(LEAGUE, "league_picture"), (MAP, "map_picture")])
-def test_how_long_the_picture_takes_to_follow_the_slider(page: Page, path: str, key: str) -> None:
-    """A figure to look at, and a bound against hanging: the machine may be busy."""
-    visit(page, f"{path}&batch=16")
-    page.evaluate(STOPWATCH, key)
-    slider = page.locator(".st-key-batch input[type=range]")
-    slider.focus()
-    taken = []
-    for number in range(12):
-        slider.press("ArrowRight" if number % 6 < 3 else "ArrowLeft")
-        page.wait_for_function("window.moved !== null", timeout=RUN_MS)
-        taken.append(float(page.evaluate("window.moved")))
-        page.wait_for_timeout(300)  # the rest of the page follows; the next key shall find it at rest
-    median, best = statistics.median(taken), min(taken)
-    print(f"\nslider to chart in the {key}: median {median:.0f} ms, best {best:.0f} ms, of {len(taken)}")
-    assert median < RUN_MS

@@ -2,13 +2,13 @@
 
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
-from tests.browser.driving import Watch, paths, settle, visit
+from tests.browser.conftest import Guide, NewPage
+from tests.browser.driving import paths, settle, visit
 from tests.browser.server import HOST, serving
+from tests.browser.tour import in_views
 
 LONG = 20_000  # ms, a bound against hanging
 PLACES = """
@@ -23,17 +23,11 @@ PLACES = """
 """
 
 
-def test_no_page_asks_another_host(page: Page, watch: Watch) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("websocket", lambda socket: asked.append(socket.url))
-    every = paths(visit(page))
-    assert len(every) > 9
-    for path in every:
-        visit(page, path)
-    hosts = {urlsplit(url).hostname for url in asked if urlsplit(url).scheme in {"http", "https", "ws", "wss"}}
-    assert hosts == {HOST}
-    assert not watch.foreign_requests
+@in_views("menu")
+def test_no_page_asks_another_host(tour: Guide, view: str) -> None:
+    seen = tour(view)
+    assert len(seen.paths) > 9
+    assert seen.hosts == {HOST}
 
 
 def moved(page: Page) -> list[object]:

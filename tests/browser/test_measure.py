@@ -9,11 +9,25 @@ from playwright.sync_api import Page, expect
 
 import live
 from live import store
+from pages.parts import codec
 from tests.browser.conftest import NewPage
 from tests.browser.driving import LOAD_MS, settle
 from tests.browser.server import process_id, serving
 from tests.live.processes import workers
 
+SMALL = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "hidden_size": 256,
+    "intermediate_size": 768,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "vocab_size": 2048,
+    "tie_word_embeddings": True,
+    "torch_dtype": "bfloat16",
+}
 LONG = 120_000  # ms, a bound against hanging: loading PyTorch, on a busy machine
 MEASURING = 400_000  # ms, the same for a whole quick plan
 
@@ -43,7 +57,7 @@ def test_measured_stopped_measured_to_the_end_kept_and_taken_elsewhere(
     new_page: NewPage, machine: str, tmp_path: Path
 ) -> None:
     page = new_page(server=machine)
-    page.goto("measure")
+    page.goto(f"measure?model=custom&model_config={codec.pack_model(SMALL, name='Small')}")
     expect(page.locator("h1")).to_contain_text("Nothing has been measured", timeout=LONG)
     badge(page, "○ datasheet")
 

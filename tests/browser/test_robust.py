@@ -6,10 +6,8 @@ import asyncio
 import random
 import re
 import urllib.request
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,9 +22,7 @@ from tests.browser.driving import LOAD_MS, Watch, settle, visit
 from tests.browser.proxy import Proxy, proxied
 from tests.browser.server import HOST, process_id, serving
 from tests.live.processes import wait_for, workers
-from tests.visitor import Session
-
-T = TypeVar("T")
+from tests.visitor import Session, apart
 
 MB = 1_000_000
 TEAM = 10
@@ -40,12 +36,6 @@ UPLOADS = {  # page: (where its upload is, kind of file, most MB that it takes, 
     "measure": (".st-key-profile_upload", "json", 5, "Not taken over. profile:"),
     "accuracy": (".st-key-own_steps", "csv", 2, "Not taken over. "),
 }
-
-
-def apart(work: Coroutine[object, object, T]) -> T:
-    """Do asynchronous work in a thread of its own: Playwright keeps a loop running in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 @pytest.fixture(scope="module")

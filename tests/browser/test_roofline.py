@@ -168,12 +168,23 @@ def test_the_colours_follow_the_theme_without_a_rerun(new_page: NewPage) -> None
     assert {view: str(colour).lower() for view, colour in strokes.items()} == {"light": "#3a5bb0", "dark": "#7599f1"}
 
 
-def test_the_derivation_opens_and_copies(page: Page) -> None:
+def test_the_derivation_opens_stays_open_and_copies(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit(page, "roofline")
     page.get_by_text("Show the arithmetic").click()
     expect(page.get_by_text("595,984,384 parameters × 2 bytes")).to_be_visible()
-    page.get_by_role("button", name="Copy", exact=True).click()
+    slider(page, "batch").press("ArrowRight")
+    expect(page.get_by_text("the longer of 356 µs and 1.2 µs × 2")).to_be_visible()
+    copy = page.get_by_role("button", name="Copy", exact=True)
+    copy.click()
     expect(page.get_by_role("button", name="Copied", exact=True)).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()").replace("\u00a0", " ")
+    assert "weights: 595,984,384 parameters × 2 bytes = 1.19 GB\n" in copied
+    assert "step: the longer of 356 µs and 1.2 µs × 2 = 356 µs\n" in copied
+    page.get_by_text("Show the arithmetic").click()
+    slider(page, "batch").press("ArrowRight")
+    expect(page.locator("h1.sc-headline")).to_contain_text("3 ")
+    expect(page.get_by_text("the longer of 356 µs and 1.2 µs × 3")).to_be_hidden()
 
 
 def test_an_answer_that_moves_the_sidebar_runs_that_too(page: Page) -> None:

@@ -13,13 +13,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.parts import codec, scenario_file
-from tests.browser import axe
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import Guide, NewPage
 from tests.browser.driving import every_view, settle, visit
-from tests.browser.test_accessibility import grave
+from tests.browser.tour import grave, in_views
 
 LONG = 15_000  # ms, a bound against hanging
-PAGES = ["", "roofline", "shapes", "batching", "scheduler", "memory", "model", "compare", "measure", "accuracy"]
 
 
 def share(page: Page) -> Page:
@@ -103,12 +101,9 @@ def test_the_menu_is_reached_and_opened_from_the_keyboard(page: Page) -> None:
     expect(page.locator(".st-key-share_link button")).to_be_visible(timeout=LONG)
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_has_the_menu(page: Page, path: str) -> None:
-    visit(page, path)
-    share(page)
-    if path != "measure":
-        expect(page.locator(".sc-code")).to_contain_text("import costmodel as cm")
+@in_views("menu")
+def test_every_page_has_the_menu(tour: Guide, view: str) -> None:
+    assert not tour(view).wrong["menu"]
 
 
 @every_view
@@ -116,7 +111,7 @@ def test_an_open_menu_breaks_no_serious_rule_of_accessibility(page: Page) -> Non
     for path in ("roofline", "shapes"):
         share(visit(page, path)).get_by_text("Load one").click()
         expect(page.get_by_label("Or paste it")).to_be_visible()
-        assert not grave(page, axe.script())
+        assert not grave(page)
 
 
 # ---- link and scenario -----------------------------------------------------------------------------------------------

@@ -20,8 +20,6 @@ import live
 from tests.live.samples import small_model, tiny_plan
 from tests.reference import ROOT
 
-pytestmark = pytest.mark.xdist_group("measuring")  # one after the other, and they share what they have measured
-
 ATTEMPTS = 3
 MODEL = small_model(layers=12)
 PLAN = tiny_plan(
