@@ -12,6 +12,7 @@ import pytest
 import costmodel as cm
 from costmodel import serving
 from tests.costmodel.serving.random_runs import random_run
+from tests.costmodel.serving.schedules import table
 
 RUNS, REPRICED = 500, 1000
 PARTS = 5  # of the runs, so that several processors share them
@@ -51,6 +52,17 @@ def test_five_hundred_random_runs_are_the_same_by_both_engines(part: int) -> Non
             assert_same_run(plain, jumped)
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {case.policy}, {dict(case.options)}: {error}")
+
+
+def test_who_missed_a_step_and_is_preempted_before_the_next_leaves_no_gap() -> None:
+    requests = table(("A", 0.23, 1, 3), ("B", 1.44, 3, 7), ("C", 2.7, 3, 4), ("D", 3.81, 2, 6))
+    policy = serving.policy("vllm_v0", watermark=0.0)
+    plain, jumped = (
+        serving.simulate(requests, policy, step_seconds=1.0, num_blocks=9, block_size=1, engine=engine)
+        for engine in ("steps", "jump")
+    )
+    assert plain.summary["preemptions"] > 0
+    assert_same_run(plain, jumped)
 
 
 @pytest.mark.timeout(900)
