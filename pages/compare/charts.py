@@ -8,7 +8,7 @@ from pages.compare.frames import BAR, HEIGHTS
 from pages.parts import chart_layers as layers
 from pages.parts import format
 from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
-from pages.parts.plane import Plane
+from pages.parts.plane import FINE, Plane
 
 DASH = [7, 5]
 _BATCH = "sequences decoding together"
@@ -55,6 +55,36 @@ def served_spec() -> Spec:
     plane = Plane(HEIGHTS["served"], "time since the first arrival", "requests finished", x_units=format.SECONDS,
                   x_log=False, y_log=False)  # fmt: skip
     return _overlay(plane, "Requests finished against time, by A and by B")
+
+
+@st.cache_resource(show_spinner=False)
+def market_spec() -> Spec:
+    """Price of a million tokens against the speed of each sequence."""
+    plane = Plane(
+        HEIGHTS["market"], "tokens a second for each sequence", "$ a million tokens", x_ticks=FINE, y_ticks=FINE
+    )
+    return _overlay(plane, "Price of a million tokens against the speed of each sequence, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def bills_spec() -> Spec:
+    """Bytes that a token moves against the batch."""
+    plane = Plane(HEIGHTS["bills"], _BATCH, "bytes moved a token", y_units=format.BYTES)
+    return _overlay(plane, "The two memory bills of a token against the batch, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def intensity_spec() -> Spec:
+    """FLOPs for each byte against the batch."""
+    plane = Plane(HEIGHTS["intensity"], _BATCH, "FLOP for each byte, caches counted")
+    return _overlay(plane, "Arithmetic intensity of a decode step against the batch, of A and of B")
+
+
+@st.cache_resource(show_spinner=False)
+def streamed_spec() -> Spec:
+    """Bytes of weights that a step streams against the batch."""
+    plane = Plane(HEIGHTS["streamed"], _BATCH, "weights that a step streams", y_units=format.BYTES)
+    return _overlay(plane, "Weights that a decode step streams against the batch, of A and of B")
 
 
 @st.cache_resource(show_spinner=False)

@@ -22,13 +22,25 @@ from pages.parts import format
 from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments, stacked
 from pages.parts.plane import padded
 
-HEIGHTS = {"time": 360, "roof": 340, "latency": 330, "speed": 330, "context": 320, "memory": 150, "served": 300}  # px
+HEIGHTS = {
+    "time": 360,
+    "roof": 340,
+    "latency": 330,
+    "speed": 330,
+    "context": 320,
+    "memory": 150,
+    "served": 300,
+    "market": 330,
+    "bills": 330,
+    "intensity": 330,
+    "streamed": 330,
+}  # px
 BAR = 72  # px from a bar of the memory to the next
 LINE = 18  # px that a line of type takes
 ABOVE = 2 * LINE + 34  # px: the key, and a letter over the highest curve
 BELOW = 2 * LINE + 30  # px: the names of the vertical lines, and a letter under the lowest curve
 LEFT = 0.7  # left end of the axes of tokens and sequences: room for a mark at 1
-_POINTS = 90  # of a curve
+POINTS = 90  # of a curve
 _GAP = "\u2002"  # a space that a picture does not shrink
 Data = dict[str, Dataset]
 
@@ -180,13 +192,13 @@ def key(keys: Sequence[tuple[str, str]]) -> Dataset:
 
 # ---- the pictures --------------------------------------------------------------------------------------------
 
-_HOLLOW = {"A": ("●", "◆"), "B": ("○", "◇")}  # the marks of decode and prefill
+HOLLOW = {"A": ("●", "◆"), "B": ("○", "◇")}  # the marks of decode and prefill
 
 
 def time(p: Pair) -> Picture:
     """Floors of a step against the tokens in it: prompts, and decode steps where the caches count."""
     last = 1.4 * 10 ** max(4, math.ceil(math.log10(max(max(s.prompt, s.batch) for s in p.sides))))
-    tokens = np.geomspace(1, last, _POINTS)
+    tokens = np.geomspace(1, last, POINTS)
     return Picture(
         HEIGHTS["time"],
         left=LEFT,
@@ -229,7 +241,7 @@ def _crossing(side: Side) -> Rule:
 
 
 def _times(side: Side) -> tuple[str, str]:
-    circle, diamond = _HOLLOW[side.name]
+    circle, diamond = HOLLOW[side.name]
     decode, prefill = (format.seconds(cost.seconds) for cost in (side.roofline.decode, side.roofline.prefill))
     batch, prompt = format.count(side.batch), format.count(side.prompt)
     return (
@@ -282,7 +294,7 @@ def _ridge(side: Side) -> Rule:
 
 
 def _intensities(side: Side) -> tuple[str, str]:
-    circle, diamond = _HOLLOW[side.name]
+    circle, diamond = HOLLOW[side.name]
     decode, prefill = (format.significant(float(cost.intensity)) for _, cost in _steps(side))
     roofs = f"{format.byte_rate(side.scenario.hardware.bandwidth)}, {format.flop_rate(_peak(side))}"
     return (
@@ -305,14 +317,14 @@ def speed(p: Pair) -> Picture:
 
 def _over_batches(p: Pair, name: str, measure: Callable[[Any, Any], Any], said: Callable[[float], str]) -> Picture:
     right = max(side.batching.right for side in p.sides)
-    batches = np.geomspace(1, right, _POINTS)
+    batches = np.geomspace(1, right, POINTS)
     lines, marks, keys = [], [], []
     for side in p.sides:
         swept = p.price(side, cm.Step.decode(batches, side.context))
         lines.append(Line(side, segments(swept.bound, x=batches, y=measure(batches, swept.seconds))))
         own = float(measure(side.batch, p.decode_seconds(side)))
         marks.append(Mark(side, "decode", side.batch, own, f"batch of {format.count(side.batch)}, {said(own)}"))
-        circle, number = _HOLLOW[side.name][0], format.count(side.batch)
+        circle, number = HOLLOW[side.name][0], format.count(side.batch)
         keys.append((f"{circle} batch of {number}: {said(own)}", f"{circle} {number}: {said(own)}"))
     rules = [rule for side in p.sides for rule in _wall(p, side, measure)]
     return Picture(HEIGHTS[name], LEFT, right, lines, marks, rules, keys)
@@ -334,7 +346,7 @@ def _wall(p: Pair, side: Side, measure: Callable[[Any, Any], Any]) -> Iterable[R
 def context(p: Pair) -> Picture:
     """Seconds of a decode step against the context of its sequences, caches counted."""
     right = max(131_072.0, *(2.0 * side.context for side in p.sides))
-    contexts = np.geomspace(1, right, _POINTS)
+    contexts = np.geomspace(1, right, POINTS)
     lines, marks, keys = [], [], []
     for side in p.sides:
         swept = p.price_with_caches(side, cm.Step.decode(side.batch, contexts))
@@ -342,7 +354,7 @@ def context(p: Pair) -> Picture:
         own = float(p.price_with_caches(side, cm.Step.decode(side.batch, side.context)).seconds)
         number, seconds = format.count(side.context), format.seconds(own)
         marks.append(Mark(side, "decode", side.context, own, f"{number} tokens, {seconds}"))
-        circle = _HOLLOW[side.name][0]
+        circle = HOLLOW[side.name][0]
         keys.append((f"{circle} {number} tokens: {seconds}", f"{circle} {number}: {seconds}"))
     rules = [rule for side in p.sides for rule in _longest(p, side)]
     return Picture(HEIGHTS["context"], LEFT, right, lines, marks, rules, keys)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.compare import asked, charts, deltas, frames, serving_view, snippet, words
+from pages.compare import asked, charts, deltas, frames, frames_batching, serving_view, snippet, words
 from pages.compare.numbers import Pair
 from pages.parts import chart_layers as layers
 from pages.parts import components, controls, offers
 
 DIFFERENCES = "What differs"
+MORE = "What batching buys each: price against speed, the two bills, intensity"
 
 
 def show() -> None:
@@ -39,6 +40,7 @@ def show() -> None:
         controls.slider("hourly", "A GPU of A for an hour, $")
         controls.slider("hourly_b", "A GPU of B for an hour, $", "0: the same as A's.")
     _pictures(pair)
+    _batching(pair)
     serving_view.show(pair)
     offers.python(lambda: snippet.pair(pair, *asked.own_models()))
 
@@ -68,3 +70,26 @@ def _pictures(pair: Pair) -> None:
 
     components.section("In memory")
     layers.draw(charts.memory_spec(), frames.memory(pair), key="pair_memory", message=frames.memory_said(pair))
+
+
+@st.fragment
+def _batching(pair: Pair) -> None:
+    """The pictures of the Batching page with both: many, and so drawn when somebody opens them."""
+    box = st.expander(MORE, key="pair_more", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        for name, said, spec, frame in _BATCHING:
+            if name != "streamed" or frames_batching.with_experts(pair):
+                picture = frame(pair)
+                layers.draw(spec(), picture.data(), key=f"pair_{name}", message=picture.said(said))
+
+
+_PRICE = "Price of a million tokens against the speed of each sequence"
+_BATCHING = (
+    ("market", _PRICE, charts.market_spec, frames_batching.market),
+    ("bills", "Bytes that a token moves against the batch", charts.bills_spec, frames_batching.bills),
+    ("intensity", "FLOPs for each byte against the batch", charts.intensity_spec, frames_batching.intensity),
+    ("streamed", "Weights that a step streams against the batch", charts.streamed_spec, frames_batching.streamed),
+)
+"""Key of each, what it shows in words, its spec and its data."""

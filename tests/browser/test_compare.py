@@ -107,3 +107,19 @@ def test_the_arithmetic_opens(page: Page) -> None:
     visit(page, "compare?batch=8")
     page.get_by_text("Show the arithmetic of the differences").click()
     expect(page.get_by_text("1.000 (bytes, A ÷ B) × 1.433 (bandwidth, B ÷ A)")).to_be_visible()
+
+
+def test_what_batching_buys_each_is_drawn_when_it_is_opened_and_follows(page: Page) -> None:
+    visit(page, "compare?batch=64&count=attention")
+    expect(page.locator(".st-key-pair_market")).to_have_count(0)
+    page.get_by_text("What batching buys each").click()
+    market = page.locator(".st-key-pair_market [role=graphics-document]")
+    expect(market).to_have_attribute(
+        "aria-label", re.compile("batch of 64.*tokens/s each, .* a million"), timeout=RUN_MS
+    )
+    for name in ("bills", "intensity"):
+        picture = page.locator(f".st-key-pair_{name} [role=graphics-document]")
+        expect(picture).to_have_attribute("aria-label", re.compile("A, solid: batch of 64"), timeout=RUN_MS)
+    expect(page.locator(".st-key-pair_streamed")).to_have_count(0)  # neither is a mixture of experts
+    slider(page, "batch").press("ArrowRight")
+    expect(market).to_have_attribute("aria-label", re.compile("batch of 80"), timeout=RUN_MS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import costmodel as cm
 from costmodel import compare
 from live import store
-from pages.compare import charts, deltas, frames, others, serving, words
+from pages.compare import charts, deltas, frames, frames_batching, others, serving, words
 from pages.compare.numbers import Pair, side
 from pages.memory.numbers import Memory
 from pages.parts import codec, components, format, resolve, state
@@ -326,9 +326,17 @@ def test_what_a_slider_cannot_hold_ends_at_its_end():
 
 
 def pictures(p):
-    for name in ("time", "roof", "latency", "speed", "context"):
-        yield getattr(charts, f"{name}_spec")(), getattr(frames, name)(p).data()
+    for name, picture in drawings(p):
+        yield getattr(charts, f"{name}_spec")(), picture.data()
     yield charts.memory_spec(), frames.memory(p)
+
+
+def drawings(p):
+    """The pictures of lines by name."""
+    for name in ("time", "roof", "latency", "speed", "context"):
+        yield name, getattr(frames, name)(p)
+    for name in ("market", "bills", "intensity", "streamed"):
+        yield name, getattr(frames_batching, name)(p)
 
 
 def drawn(spec, data, width):
@@ -379,6 +387,28 @@ def test_every_point_of_a_picture_is_a_price(p):
 
 
 @every_pair
+def test_what_batching_buys_is_priced_as_its_own_page_prices_it(p):
+    for s in p.sides:
+        load = s.batching
+        price = s.hourly * s.gpus / 3600 * 1e6
+        market = curve(frames_batching.market(p).data(), s.name).drop_duplicates("x")
+        bills, intensity, streamed = (
+            curve(getattr(frames_batching, name)(p).data(), s.name).iloc[[0, 40, -1]]
+            for name in ("bills", "intensity", "streamed")
+        )
+        own = frames_batching.market(p).marks["AB".index(s.name)]
+        assert own.y == pytest.approx(price * own.x**-1 / s.batch)
+        assert market["y"].min() > 0
+        for at, total in zip(bills["x"], bills["y"], strict=True):
+            cost = load.floor(cm.Step.decode(at, s.context))
+            assert total == pytest.approx((cost.weight_bytes + cost.kv_bytes) / at)
+        for at, reached in zip(intensity["x"], intensity["y"], strict=True):
+            assert reached == pytest.approx(load.floor(cm.Step.decode(at, s.context)).intensity)
+        for at, nbytes in zip(streamed["x"], streamed["y"], strict=True):
+            assert nbytes == pytest.approx(load.weights_alone(cm.Step.decode(at, s.context)).bytes)
+
+
+@every_pair
 def test_the_steps_stand_under_their_own_roof(p):
     for s, data in ((s, frames.roof(p).data()) for s in p.sides):
         marks = data["marks"].to_pandas().query(f"side=='{s.name}'")
@@ -389,8 +419,8 @@ def test_the_steps_stand_under_their_own_roof(p):
 
 @every_pair
 def test_what_a_picture_shows_is_said_with_its_figures(p):
-    for name in ("time", "roof", "latency", "speed", "context"):
-        text = getattr(frames, name)(p).said("What it is")
+    for _, picture in drawings(p):
+        text = picture.said("What it is")
         assert text.startswith("What it is. A, solid: ")
         assert " B, dashed: " in text
         assert not set("●◆○◇→") & set(text)
