@@ -105,7 +105,7 @@ def test_a_price_of_its_own_changes_the_cost_and_survives_a_reload(page: Page) -
 
 def test_the_arithmetic_of_a_row_can_be_opened(page: Page) -> None:
     visit(page, f"{LEAGUE}&league_row=mi300x")
-    page.locator(".st-key-league_sums summary").click()
+    page.locator("[data-kept=league_sums] summary").click()
     expect(page.get_by_text("1.19\u00a0GB ÷ 5.3\u00a0TB/s").first).to_be_visible()
 
 

@@ -95,7 +95,7 @@ def test_a_model_is_fetched_by_its_id(new_page: Callable[..., Page], tmp_path: P
 def test_where_a_number_comes_from_opens(page: Page) -> None:
     visit(page, f"model?model=custom&model_config={codec.pack_model(LLAMA_70B)}")
     page.get_by_text("70.55\u00a0B parameters", exact=True).click()
-    shown = page.locator(".st-key-understood_total .sc-sums")
+    shown = page.locator("[data-kept=understood_total] .sc-sums")
     expect(shown).to_contain_text("8,192 × 28,672")
     expect(shown).to_contain_text("70,553,706,496")
 
