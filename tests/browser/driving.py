@@ -56,6 +56,8 @@ VIEWS = {
     "phone-dark": View(390, 844, "dark"),
 }
 
+wide_and_narrow = pytest.mark.parametrize("page", ["light", "phone"], indirect=True)
+"""Of what fits, in which the theme changes nothing; the tours of all pages see the dark one too."""
 every_view = pytest.mark.parametrize("page", ["light", "dark", "phone"], indirect=True)
 
 

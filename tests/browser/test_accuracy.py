@@ -6,12 +6,12 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from costmodel import accuracy
-from tests.browser.driving import every_view, visit
+from tests.browser.driving import visit, wide_and_narrow
 
 LONG = 15_000  # ms, a bound against hanging
 
 
-@every_view
+@wide_and_narrow
 def test_the_page_loads_and_fits(page: Page) -> None:
     visit(page, "accuracy")
     expect(page.locator("h1")).to_contain_text("too fast. The estimate is")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
 
 import costmodel as cm
-from tests.browser.driving import MEETING_LABELS, every_view, settle, visit
+from tests.browser.driving import MEETING_LABELS, settle, visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -45,7 +45,7 @@ def fits_its_window(page: Page) -> bool:
 # ---- the league ----------------------------------------------------------------------------------------------
 
 
-@every_view
+@wide_and_narrow
 def test_the_league_loads_fits_and_no_name_meets_another(page: Page) -> None:
     visit(page, f"{LEAGUE}&batch=64")
     expect(page.locator("h1.sc-headline")).to_contain_text("On H100 SXM, a decode step of 64 sequences takes at least")
@@ -112,7 +112,7 @@ def test_the_arithmetic_of_a_row_can_be_opened(page: Page) -> None:
 # ---- the map -------------------------------------------------------------------------------------------------
 
 
-@every_view
+@wide_and_narrow
 def test_the_map_loads_fits_and_has_its_line(page: Page) -> None:
     visit(page, f"{MAP}&batch=64")
     expect(page.locator("h1.sc-headline")).to_contain_text("With 64 sequences and bandwidth × 1")

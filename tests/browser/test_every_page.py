@@ -23,6 +23,11 @@ PLACES = """
 """
 
 
+@in_views("fits")
+def test_every_page_fits_its_window_and_no_two_labels_meet(tour: Guide, view: str) -> None:
+    assert not tour(view).wrong["fits"]
+
+
 @in_views("menu")
 def test_no_page_asks_another_host(tour: Guide, view: str) -> None:
     seen = tour(view)

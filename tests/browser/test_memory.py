@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.driving import every_view, visit
+from tests.browser.driving import visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -48,7 +48,7 @@ def test_a_memory_that_nobody_publishes_can_be_given_and_is_kept(page: Page) -> 
     expect(page.locator("h1.sc-headline")).to_have_text(said, timeout=RUN_MS)
 
 
-@every_view
+@wide_and_narrow
 def test_it_fits_its_window(page: Page) -> None:
     visit(page, "memory?model=gemma-3-27b&batch=8&context=131072")
     expect(page.get_by_role("heading", name="Windows: two bounds")).to_be_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import every_view, settle, visit
+from tests.browser.driving import settle, visit, wide_and_narrow
 from tests.browser.server import serving
 from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
 from tests.pages.local_hub import local_hub, repo
@@ -100,7 +100,7 @@ def test_where_a_number_comes_from_opens(page: Page) -> None:
     expect(shown).to_contain_text("70,553,706,496")
 
 
-@every_view
+@wide_and_narrow
 def test_it_fits_its_window_and_says_its_picture(page: Page) -> None:
     visit(page, "model?model=nemotron-3-nano-30b-a3b")
     picture = page.locator(".st-key-stack [role=graphics-document]").first

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import every_view, settle, visit
+from tests.browser.driving import settle, visit, wide_and_narrow
 
 LONG = 15_000  # ms, a bound against hanging
 
@@ -18,7 +18,7 @@ def slider(page: Page) -> Locator:
     return page.locator(".st-key-ride form.vega-bindings input[name=batch]")
 
 
-@every_view
+@wide_and_narrow
 def test_it_is_alive_before_a_click_and_fits(page: Page) -> None:
     visit(page)
     expect(page.locator("h1")).to_contain_text("reads 1.19\u00a0GB in 356\u00a0µs")

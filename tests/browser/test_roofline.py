@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import codec
 from tests.browser.conftest import NewPage
-from tests.browser.driving import every_view, settle, visit
+from tests.browser.driving import every_view, settle, visit, wide_and_narrow
 from tests.browser.server import serving
 
 LONG = 15_000  # ms, a bound against hanging
@@ -54,7 +54,7 @@ class Sent:
         self.count += 1
 
 
-@every_view
+@wide_and_narrow
 def test_the_page_loads_and_fits(page: Page) -> None:
     visit(page, "roofline")
     expect(heading(page)).to_contain_text("cannot finish sooner than 356\u00a0µs")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import LOAD_MS, Watch, every_view, settle, visit
+from tests.browser.driving import LOAD_MS, Watch, settle, visit, wide_and_narrow
 
 SLOWEST_STEP_MS = 1000  # a bound against hanging; the figures are printed
 
@@ -297,7 +297,7 @@ READABLE = """
 """
 
 
-@every_view
+@wide_and_narrow
 def test_it_fits_its_window_and_can_be_read(page: Page) -> None:
     opened(page, "run_step=60")
     wider = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - window.innerWidth")

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from pages.parts import codec, scenario_file
 from tests.browser.conftest import Guide, NewPage
-from tests.browser.driving import every_view, settle, visit
+from tests.browser.driving import settle, visit, wide_and_narrow
 from tests.browser.tour import grave, in_views
 
 LONG = 15_000  # ms, a bound against hanging
@@ -75,7 +75,7 @@ def _unfilter(kind: int, line: bytearray, before: bytearray, size: int) -> None:
 # ---- the menu --------------------------------------------------------------------------------------------------------
 
 
-@every_view
+@wide_and_narrow
 def test_the_menu_opens_beside_the_badge_and_fits(page: Page) -> None:
     visit(page, "roofline")
     button = page.get_by_role("button", name="Share", exact=True)
@@ -106,7 +106,7 @@ def test_every_page_has_the_menu(tour: Guide, view: str) -> None:
     assert not tour(view).wrong["menu"]
 
 
-@every_view
+@wide_and_narrow
 def test_an_open_menu_breaks_no_serious_rule_of_accessibility(page: Page) -> None:
     for path in ("roofline", "shapes"):
         share(visit(page, path)).get_by_text("Load one").click()

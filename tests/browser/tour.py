@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import axe
-from tests.browser.driving import VIEWS, paths, visit
+from tests.browser.driving import MEETING_LABELS, VIEWS, paths, visit
 
 LONG = 20_000  # ms, a bound against hanging
 Check = Callable[[Page], list[str]]
@@ -97,6 +97,13 @@ def grave(page: Page) -> list[str]:
         if rule["impact"] in _GRAVE
         for node in rule["nodes"]
     ]
+
+
+def too_wide(page: Page) -> list[str]:
+    """What is wider than the window, and labels of pictures that meet."""
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    met: list[str] = page.evaluate(MEETING_LABELS)
+    return (["it scrolls sideways"] if wide else []) + met
 
 
 def without_figures(page: Page) -> list[str]:
@@ -206,6 +213,7 @@ TOURS: Mapping[str, tuple[str, str, Sequence[tuple[str, Check]]]] = {
         "light",
         "",
         (
+            ("fits", too_wide),
             ("figures", without_figures),
             ("order", out_of_order),
             ("axe", grave),
@@ -214,8 +222,8 @@ TOURS: Mapping[str, tuple[str, str, Sequence[tuple[str, Check]]]] = {
             ("menu", not_in_the_menu),
         ),
     ),
-    "dark": ("dark", "", (("axe", grave), ("paper", on_paper))),
-    "phone": ("phone", "", (("axe", grave),)),
+    "dark": ("dark", "", (("fits", too_wide), ("axe", grave), ("paper", on_paper))),
+    "phone": ("phone", "", (("fits", too_wide), ("axe", grave))),
     "presentation": (
         "light",
         "?present=on",
