@@ -9,36 +9,22 @@ from pages.batching.numbers import Batching
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
 from pages.parts.format import (
     NBSP,
-    Number,
-    Quantity,
     byte_rate,
     count,
+    dollars,
     flop,
     flop_rate,
     gibibytes,
     gigabytes,
+    per_second,
     seconds,
+    sequences,
     significant,
     times,
 )
 
 _SAME = 1.005  # a latency below this many times another is as long as it
 _LARGEST_BATCH, _LONGEST_CONTEXT = 1024, 1_048_576  # ends of the sliders
-
-
-def per_second(rate: float) -> Quantity:
-    """Tokens a second."""
-    return Quantity(significant(rate), "tokens/s", rate, "tokens/s")
-
-
-def dollars(price: float) -> Number:
-    """A price, to three digits however small."""
-    return Number(f"${significant(price)}", price)
-
-
-def sequences(number: float) -> str:
-    """A count of sequences."""
-    return f"{count(number)} sequence{'' if round(number) == 1 else 's'}"
 
 
 def _waits_for(b: Batching) -> str:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from costmodel.batching import Way, expected_tokens
 from pages.batching.numbers import Arrival, Drafting
-from pages.batching.words import sequences
 from pages.parts.components import Column, Ink, Line, Question, Table, Text
-from pages.parts.format import count, percent, seconds, significant, times, tokens
+from pages.parts.format import count, percent, seconds, sequences, significant, times, tokens
 
 _LARGEST_CHUNK = 16_384  # end of its slider
 

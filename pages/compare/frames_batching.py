@@ -8,7 +8,6 @@ import numpy as np
 
 import costmodel as cm
 from costmodel import batching
-from pages.batching.words import dollars
 from pages.compare.frames import HEIGHTS, HOLLOW, LEFT, POINTS, Line, Mark, Picture, Rule
 from pages.compare.numbers import Pair, Side
 from pages.parts import format
@@ -21,13 +20,13 @@ def market(p: Pair) -> Picture:
     for side in p.sides:
         batches = np.geomspace(_last_batch(side), 1, POINTS)  # to the right, where one sequence is alone
         swept = p.price(side, cm.Step.decode(batches, side.context))
-        price = side.batching.million_at(swept.seconds / batches)
-        lines.append(Line(side, segments(swept.bound, x=1 / swept.seconds, y=price)))
+        prices = side.batching.million_at(swept.seconds / batches)
+        lines.append(Line(side, segments(swept.bound, x=1 / swept.seconds, y=prices)))
         seconds = p.decode_seconds(side)
         own = float(side.batching.million_at(seconds / side.batch))
-        speed = f"{format.significant(1 / seconds)} tokens/s"
-        marks.append(Mark(side, "decode", 1 / seconds, own, f"{_many(side)}, {speed} each, {dollars(own)} a million"))
-        keys.append(_key(side, f"{speed} each, {dollars(own)} a million", f"{speed}, {dollars(own)}"))
+        speed, price = format.per_second(1 / seconds), format.dollars(own)
+        marks.append(Mark(side, "decode", 1 / seconds, own, f"{_many(side)}, {speed} each, {price} a million"))
+        keys.append(_key(side, f"{speed} each, {price} a million", f"{speed}, {price}"))
     speeds = [speed for line in lines for speed in line.points["x"]] + [mark.x for mark in marks]
     return Picture(HEIGHTS["market"], min(speeds) / 1.6, max(speeds) * 1.6, lines, marks, [], keys)
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 
 import costmodel as cm
-from pages.batching.words import dollars, per_second, sequences
 from pages.compare.league import League, Row
-from pages.memory.words import marketed
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import (
     NBSP,
     Quantity,
     byte_rate,
     count,
+    dollars,
     flop,
     flop_rate,
     gibibytes,
     gigabytes,
+    marketed,
+    per_second,
     seconds,
+    sequences,
     significant,
 )
 

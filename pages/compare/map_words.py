@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pages.batching.words import dollars
 from pages.compare.map_numbers import Map
 from pages.parts.components import Figure, Ink, Line, Part, Question
 from pages.parts.format import (
     NBSP,
     byte_rate,
     count,
+    dollars,
     flop,
     flop_rate,
     gigabytes,

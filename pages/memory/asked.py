@@ -5,11 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from costmodel.hardware import GIB
-from pages.memory import words
 from pages.memory.numbers import Memory, Remedy
 from pages.parts import codec, controls, state
 from pages.parts.components import Ink, Text, complaint, markup
-from pages.parts.format import count, gibibytes
+from pages.parts.format import count, gibibytes, marketed
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
 
@@ -55,7 +54,7 @@ def own_memory(m: Memory) -> None:
     hw = m.scenario.hardware
     whole = hw.memory_marketed
     if not m.known:
-        box = f" On the box: {words.marketed(whole)}, which is {gibibytes(whole)}." if whole else ""
+        box = f" On the box: {marketed(whole)}, which is {gibibytes(whole)}." if whole else ""
         complaint(f"Give the usable memory of {hw.name} to see what fits.{box}")
 
     def given() -> None:
@@ -70,7 +69,7 @@ def own_memory(m: Memory) -> None:
         )  # fmt: skip
         if whole and not m.own_memory:
             packed = codec.pack_memory(hw.id, whole / GIB)
-            st.button(f"Take all {words.marketed(whole)}", on_click=state.put, kwargs={"own_memory": packed})
+            st.button(f"Take all {marketed(whole)}", on_click=state.put, kwargs={"own_memory": packed})
 
 
 def remedies(m: Memory) -> None:

@@ -14,12 +14,12 @@ from pages.parts.components import Column, Figure, Html, Ink, Line, Question, Ta
 from pages.parts.components import Part as Words
 from pages.parts.format import (
     BINARY_BYTES,
-    BYTES,
     NBSP,
     Quantity,
     count,
     gibibytes,
     gigabytes,
+    marketed,
     parameters,
     percent,
     percentage,
@@ -43,11 +43,6 @@ TWO_WAYS = (
 def machine(m: Memory) -> str:
     """What holds it: "H100 SXM", "8 × H100 SXM"."""
     return m.hardware.name if m.gpus == 1 else f"{m.gpus} × {m.hardware.name}"
-
-
-def marketed(memory: float) -> Quantity:
-    """Bytes as they stand on the box: a datasheet's round figure."""
-    return quantity(memory, BYTES, trim=True)
 
 
 def _sequences(number: float, of: int | None = None) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import folded, offers, spreadsheet, state
+from pages.parts.copying import COPY
 from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
 
@@ -267,26 +268,12 @@ button {font: inherit; font-size: .875rem; color: var(--st-text-color); backgrou
   border: 1px solid var(--st-border-color); border-radius: 4px; padding: .25rem .7rem;}
 button:hover {border-color: var(--st-text-color);}
 """,
-    js="""
+    js=COPY
+    + """
 export default function ({ data, parentElement }) {
-  const button = parentElement.querySelector("button"), label = parentElement.querySelector("span");
-  const text = () => data.text ?? window.location.href;
-  if (!button.dataset.copied) label.textContent = data.label;
-  const fallback = () => {                    // a page served without https has no clipboard of its own
-    const area = document.createElement("textarea");
-    area.value = text();
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  };
-  button.onclick = async () => {
-    try { await navigator.clipboard.writeText(text()); } catch { fallback(); }
-    label.textContent = "Copied";
-    clearTimeout(Number(button.dataset.copied));
-    const back = () => { delete button.dataset.copied; label.textContent = data.label; };
-    button.dataset.copied = setTimeout(back, 4000);
-  };
+  const button = parentElement.querySelector("button");
+  if (!button.dataset.copied) button.querySelector("span").textContent = data.label;
+  button.onclick = () => copy(data.text ?? window.location.href, button, data.label);
 }
 """,
 )

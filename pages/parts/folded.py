@@ -10,23 +10,15 @@ import html
 
 import streamlit as st
 
+from pages.parts.copying import COPY
+
 _watch = st.components.v2.component(
     "keep_open_and_copy",
     html="<span></span>",
     css="span {display: none}\n",
-    js="""
+    js=COPY
+    + """
 const open = new Set();
-
-const copy = async (text) => {
-  try { await navigator.clipboard.writeText(text); } catch {   // a page without https has no clipboard of its own
-    const area = document.createElement("textarea");
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-};
 
 export default function () {
   const stop = new AbortController(), options = { capture: true, signal: stop.signal };
@@ -39,13 +31,9 @@ export default function () {
     if (key === undefined || !target.isConnected) return;
     if (target.open) open.add(key); else open.delete(key);
   }, options);
-  document.addEventListener("click", async ({ target }) => {
+  document.addEventListener("click", ({ target }) => {
     const button = target.closest?.("details[data-kept] button");
-    if (!button) return;
-    await copy(button.parentElement.querySelector("[data-text]").dataset.text);
-    const said = button.querySelector("span");
-    said.textContent = "Copied";
-    setTimeout(() => { said.textContent = "Copy"; }, 4000);
+    if (button) copy(button.parentElement.querySelector("[data-text]").dataset.text, button, "Copy");
   }, options);
   const watcher = new MutationObserver(keep);
   watcher.observe(document.body, { childList: true, subtree: true });

@@ -145,6 +145,26 @@ def tokens(value: float) -> Quantity:
     return Quantity(written, "token" if round(value) == 1 else "tokens", value, "tokens")
 
 
+def per_second(rate: float) -> Quantity:
+    """Tokens a second."""
+    return Quantity(significant(rate), "tokens/s", rate, "tokens/s")
+
+
+def dollars(price: float) -> Number:
+    """A price, to three digits however small."""
+    return Number(f"${significant(price)}", price)
+
+
+def sequences(number: float) -> str:
+    """A count of sequences."""
+    return f"{count(number)} sequence{'' if round(number) == 1 else 's'}"
+
+
+def marketed(memory: float) -> Quantity:
+    """Bytes as they stand on the box: a datasheet's round figure."""
+    return quantity(memory, BYTES, trim=True)
+
+
 def times(value: float) -> Number:
     """A factor: "1.43×"."""
     return Number(f"{significant(value)}×", value)

@@ -14,7 +14,7 @@ from costmodel import batching
 from pages.batching import charts, charts_steps, frames, frames_steps, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory.numbers import Memory
-from pages.parts import components, state
+from pages.parts import components, format, state
 from pages.parts.datasets import row
 from pages.parts.scenario import Scenario
 from tests.pages import app, drawing, opened
@@ -402,7 +402,7 @@ def test_a_cache_that_outweighs_its_share_from_the_start():
 def test_the_worked_numbers_are_the_pages_own(b):
     assert str(words.gigabytes(b.bills.weights)) in words.bills_sum(b)
     assert words.significant(b.intensity) in words.intensity_sum(b)
-    assert str(words.per_second(b.batch / b.latency)) in words.market_sum(b)
+    assert str(format.per_second(b.batch / b.latency)) in words.market_sum(b)
     a = Arrival(b, prompt=500, chunk=128)
     for way in a.ways.values():
         assert str(words.seconds(way.longest_wait)) in words_steps.ways_sum(a)
@@ -467,7 +467,7 @@ def test_a_link_restores_the_page():
     assert opened.plain(words.seconds(expected.latency)) in app.text(at)
     assert "900 tokens and 48 sequences" in app.text(at)
     assert "guesses 5 tokens ahead" in app.text(at)
-    assert opened.plain(words.dollars(expected.million * 1.75)) in app.text(at)
+    assert opened.plain(format.dollars(expected.million * 1.75)) in app.text(at)
 
 
 def test_moving_the_slider_moves_the_marks_and_leaves_the_spec_alone():
