@@ -47,6 +47,8 @@ def test_equal_layers_are_counted_together():
     assert MODEL.num_layers == 6
     assert MODEL.distinct_layers == ((PLAIN, 3), (SPARSE, 3))
     assert by_mixer(MODEL) == {MIXER: 6}
+    with_mlps = replace(MODEL, layers=(*MODEL.layers, (Layer(mlp=Mlp(width=64)), 2)))  # as hybrids have them
+    assert by_mixer(with_mlps) == {MIXER: 6}
 
 
 def test_caches_clip_at_windows_and_chunks():

@@ -156,6 +156,7 @@ def test_equal_steps_start_at_their_number_times_their_length(index: int, step_s
 
 def test_a_moment_just_after_a_step_is_seen_by_the_next() -> None:
     assert first_step_at(507.78000000000003, 0.62) == 820  # 819 * 0.62 is 507.78, and the quotient rounds to 819
+    assert first_step_at(263.90000000000003, 0.26) == 1015  # 1015 * 0.26, and the quotient rounds to above 1015
 
 
 def test_latent_attention_that_would_rebuild_its_keys_to_decode_is_refused() -> None:
