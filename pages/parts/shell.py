@@ -1,8 +1,7 @@
-"""What surrounds every page: navigation, style, the sidebar, and a heap that the collector leaves alone."""
+"""What surrounds every page: navigation, style and the sidebar."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -12,20 +11,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
 from pages.parts import address, controls, folded, lost, offers, presenting, share, speaking, state, theme
-
-
-@st.cache_resource(show_spinner=False, ttl=30)
-def settle_heap() -> None:
-    """Keep what stays out of full collections, and run one now and then instead of after each script run.
-
-    Over the imports and the caches a full collection holds the interpreter for 30 to 120 ms, and over what a team's
-    sessions keep for some 20 ms: a quarter of what a slider costs. So Streamlit's own, after each run, is off
-    (``postScriptGC`` in the configuration). This one looks through all, so that sessions that have ended are found.
-    """
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-
+from pages.parts.heap import HEAP
 
 # Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
 # before app.py can say what pages there are, and shows a box "Page not found" over the page that it then runs. Nothing
@@ -85,4 +71,4 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     address.keep("page")
     if boxed:  # last, so that nothing changes its place when it is gone in the next run
         _dismiss(key="dismiss_page_not_found")
-    settle_heap()
+    HEAP.settle()
