@@ -140,6 +140,7 @@ def percentiles(times: list[float]) -> str:
     return f"median {statistics.median(times):.0f} ms, p90 {p90:.0f} ms"
 
 
+@pytest.mark.timeout(900)  # some two hundred moves, each waited out
 def test_from_a_slider_to_a_new_picture_on_every_page(browser: Browser, server: str, benchmark, figure):
     if benchmark.disabled:
         pytest.skip("moves sliders only to time them: only with --benchmark-enable")
