@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,24 +40,55 @@ def _last_batch(side: Side) -> float:
     return side.batching.right if not most else max(2.0, min(float(most), side.batching.right))
 
 
-def bills(p: Pair) -> Picture:
-    """Bytes that a token moves against the batch: both bills, and that of the cache alone (thin); floors."""
-    right = _right(p)
+@dataclass(frozen=True)
+class _Curve:
+    """One side's curve over batches: its values, what they wait for, the value at its own batch and the words of that.
+
+    ``beside``: values of a thin line of caches.
+    """
+
+    y: Any
+    meaning: Any
+    own: float
+    text: str
+    short: str
+    beside: Any = None
+
+
+def _against_batches(
+    p: Pair, name: str, draw: Callable[[Side, Any], _Curve], rule: Callable[[Side], Rule] | None = None
+) -> Picture:
+    """A picture of one amount against the batch."""
+    right = max(side.batching.right for side in p.sides)
     batches = np.geomspace(1, right, POINTS)
     lines, marks, keys = [], [], []
     for side in p.sides:
-        load = side.batching
-        both = batching.bills(load.floor, batches, load.context)
-        bound = load.floor(cm.Step.decode(batches, load.context)).bound
-        lines.append(Line(side, segments(bound, x=batches, y=both.total)))
-        if load.bills.caches:
-            lines.append(Line(side, segments(np.full(POINTS, "cached"), x=batches, y=both.caches), thick=False))
-        weights, caches = format.gigabytes(load.bills.weights), format.gigabytes(load.bills.caches)
-        total = float(load.bills.total)
-        marks.append(Mark(side, "decode", side.batch, total, f"{_many(side)}, {format.gigabytes(total)} a token"))
-        keys.append(_key(side, f"{weights} of weights + {caches} of cache a token", f"{weights} + {caches}"))
-    rules = [_even(side) for side in p.sides]
-    return Picture(HEIGHTS["bills"], LEFT, right, lines, marks, rules, keys)
+        curve = draw(side, batches)
+        lines.append(Line(side, segments(curve.meaning, x=batches, y=curve.y)))
+        if curve.beside is not None:
+            lines.append(Line(side, segments(np.full(POINTS, "cached"), x=batches, y=curve.beside), thick=False))
+        marks.append(Mark(side, "decode", side.batch, curve.own, f"{_many(side)}, {curve.text}"))
+        keys.append(_key(side, curve.text, curve.short))
+    return Picture(HEIGHTS[name], LEFT, right, lines, marks, [rule(side) for side in p.sides] if rule else [], keys)
+
+
+def bills(p: Pair) -> Picture:
+    """Bytes that a token moves against the batch: both bills, and that of the cache alone (thin); floors."""
+    return _against_batches(p, "bills", _billed, _even)
+
+
+def _billed(side: Side, batches: Any) -> _Curve:
+    load = side.batching
+    both = batching.bills(load.floor, batches, load.context)
+    weights, caches = format.gigabytes(load.bills.weights), format.gigabytes(load.bills.caches)
+    return _Curve(
+        both.total,
+        load.floor(cm.Step.decode(batches, load.context)).bound,
+        own=float(load.bills.total),
+        text=f"{weights} of weights + {caches} of cache a token",
+        short=f"{weights} + {caches}",
+        beside=both.caches if load.bills.caches else None,
+    )
 
 
 def _even(side: Side) -> Rule:
@@ -67,18 +101,15 @@ def _even(side: Side) -> Rule:
 
 def intensity(p: Pair) -> Picture:
     """FLOPs for each byte of a decode step against the batch, its caches counted; floors."""
-    right = _right(p)
-    batches = np.geomspace(1, right, POINTS)
-    lines, marks, keys = [], [], []
-    for side in p.sides:
-        load = side.batching
-        swept = load.floor(cm.Step.decode(batches, load.context))
-        lines.append(Line(side, segments(swept.bound, x=batches, y=swept.intensity)))
-        own, ridge = format.significant(load.intensity), format.significant(load.ridge)
-        marks.append(Mark(side, "decode", side.batch, load.intensity, f"{_many(side)}, {own} FLOP a byte"))
-        keys.append(_key(side, f"{own} FLOP a byte, ridge at {ridge}", f"{own}, ridge {ridge}"))
-    rules = [_turn(side) for side in p.sides]
-    return Picture(HEIGHTS["intensity"], LEFT, right, lines, marks, rules, keys)
+    return _against_batches(p, "intensity", _reached, _turn)
+
+
+def _reached(side: Side, batches: Any) -> _Curve:
+    load = side.batching
+    swept = load.floor(cm.Step.decode(batches, load.context))
+    own, ridge = format.significant(load.intensity), format.significant(load.ridge)
+    text, short = f"{own} FLOP a byte, ridge at {ridge}", f"{own}, ridge {ridge}"
+    return _Curve(swept.intensity, swept.bound, load.intensity, text, short)
 
 
 def _turn(side: Side) -> Rule:
@@ -92,16 +123,14 @@ def _turn(side: Side) -> Rule:
 
 def streamed(p: Pair) -> Picture:
     """Bytes of weights that a step streams against the batch: all of a dense model's, those of the experts hit."""
-    right = _right(p)
-    batches = np.geomspace(1, right, POINTS)
-    lines, marks, keys = [], [], []
-    for side in p.sides:
-        load = side.batching
-        lines.append(Line(side, segments(np.full(POINTS, "memory"), x=batches, y=load.weight_bytes(batches))))
-        own = float(load.weight_bytes(side.batch))
-        marks.append(Mark(side, "decode", side.batch, own, f"{_many(side)}, {format.gigabytes(own)} of weights"))
-        keys.append(_key(side, f"{format.gigabytes(own)} of weights, {_experts(side)}", f"{format.gigabytes(own)}"))
-    return Picture(HEIGHTS["streamed"], LEFT, right, lines, marks, [], keys)
+    return _against_batches(p, "streamed", _streamed)
+
+
+def _streamed(side: Side, batches: Any) -> _Curve:
+    own = float(side.batching.weight_bytes(side.batch))
+    short = str(format.gigabytes(own))
+    text = f"{short} of weights, {_experts(side)}"
+    return _Curve(side.batching.weight_bytes(batches), np.full(POINTS, "memory"), own, text, short)
 
 
 def with_experts(p: Pair) -> bool:
@@ -114,10 +143,6 @@ def _experts(side: Side) -> str:
         return "whatever the batch"
     hit, there = side.batching.hit, side.batching.experts.experts
     return f"{format.significant(float(hit.expected))} of {there} experts in a layer"
-
-
-def _right(p: Pair) -> float:
-    return max(side.batching.right for side in p.sides)
 
 
 def _many(side: Side) -> str:

@@ -14,20 +14,8 @@ from tests.browser.conftest import NewPage
 from tests.browser.driving import LOAD_MS, settle
 from tests.browser.server import process_id, serving
 from tests.live.processes import workers
+from tests.live.samples import SMALL_CONFIG
 
-SMALL = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "hidden_size": 256,
-    "intermediate_size": 768,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-    "vocab_size": 2048,
-    "tie_word_embeddings": True,
-    "torch_dtype": "bfloat16",
-}
 LONG = 120_000  # ms, a bound against hanging: loading PyTorch, on a busy machine
 MEASURING = 400_000  # ms, the same for a whole quick plan
 
@@ -57,7 +45,7 @@ def test_measured_stopped_measured_to_the_end_kept_and_taken_elsewhere(
     new_page: NewPage, machine: str, tmp_path: Path
 ) -> None:
     page = new_page(server=machine)
-    page.goto(f"measure?model=custom&model_config={codec.pack_model(SMALL, name='Small')}")
+    page.goto(f"measure?model=custom&model_config={codec.pack_model(SMALL_CONFIG, name='Small')}")
     expect(page.locator("h1")).to_contain_text("Nothing has been measured", timeout=LONG)
     badge(page, "○ datasheet")
 

@@ -31,6 +31,22 @@ TRUTH = {
 """What the made-up devices achieve."""
 
 
+SMALL_CONFIG = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "hidden_size": 256,
+    "intermediate_size": 768,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "vocab_size": 2048,
+    "tie_word_embeddings": True,
+    "torch_dtype": "bfloat16",
+}
+"""The config of a model that any machine measures in seconds."""
+
+
 def small_model(*, experts: bool = False, window: int | None = None, layers: int = 12, hidden: int = 512) -> Model:
     """A decoder of Qwen3's shape that any machine can hold."""
     mlp = Experts(experts=16, top_k=2, width=hidden) if experts else Mlp(width=3 * hidden)

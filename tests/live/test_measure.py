@@ -17,7 +17,7 @@ import pytest
 
 import costmodel as cm
 import live
-from tests.live.samples import small_model, tiny_plan
+from tests.live.samples import SMALL_CONFIG, small_model, tiny_plan
 from tests.reference import ROOT
 
 ATTEMPTS = 3
@@ -206,24 +206,9 @@ def shell(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-CONFIG = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "hidden_size": 256,
-    "intermediate_size": 768,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-    "vocab_size": 2048,
-    "tie_word_embeddings": True,
-    "torch_dtype": "bfloat16",
-}
-
-
 def test_the_quick_plan_from_a_shell(tmp_path):
     config, out = tmp_path / "config.json", tmp_path / "profile.json"
-    config.write_text(json.dumps(CONFIG), encoding="utf-8")
+    config.write_text(json.dumps(SMALL_CONFIG), encoding="utf-8")
     answer = shell("measure", "--model", config, "--device", "cpu", "--threads", 1, "--out", out)
     assert answer.returncode == 0, answer.stderr
     events = [json.loads(line) for line in answer.stdout.splitlines()]
