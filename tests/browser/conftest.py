@@ -139,7 +139,7 @@ def _tours() -> dict[str, Tour]:
 
 
 @pytest.fixture
-def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:
+def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:  # noqa: ARG001  # it checks at the end
     """What is seen on all pages in a view; they are visited by the first test that asks."""
 
     def seen(view: str) -> Tour:
@@ -148,7 +148,6 @@ def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:
             windows.close_pages()
         return _tours[view]
 
-    assert watch
     return seen
 
 
