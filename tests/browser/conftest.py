@@ -139,7 +139,7 @@ def _tours() -> dict[str, Tour]:
 
 
 @pytest.fixture
-def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:  # noqa: ARG001  # it checks at the end
+def tour(windows: Windows, watch: Watch, _tours: dict[str, Tour]) -> Guide:  # watch: it checks at the end
     """What is seen on all pages in a view; they are visited by the first test that asks."""
 
     def seen(view: str) -> Tour:
