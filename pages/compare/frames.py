@@ -192,7 +192,7 @@ def key(keys: Sequence[tuple[str, str]]) -> Dataset:
 
 # ---- the pictures --------------------------------------------------------------------------------------------
 
-HOLLOW = {"A": ("●", "◆"), "B": ("○", "◇")}  # the marks of decode and prefill
+_HOLLOW = {"A": ("●", "◆"), "B": ("○", "◇")}  # the marks of decode and prefill
 
 
 def time(p: Pair) -> Picture:
@@ -241,7 +241,7 @@ def _crossing(side: Side) -> Rule:
 
 
 def _times(side: Side) -> tuple[str, str]:
-    circle, diamond = HOLLOW[side.name]
+    circle, diamond = _HOLLOW[side.name]
     decode, prefill = (format.seconds(cost.seconds) for cost in (side.roofline.decode, side.roofline.prefill))
     batch, prompt = format.count(side.batch), format.count(side.prompt)
     return (
@@ -294,7 +294,7 @@ def _ridge(side: Side) -> Rule:
 
 
 def _intensities(side: Side) -> tuple[str, str]:
-    circle, diamond = HOLLOW[side.name]
+    circle, diamond = _HOLLOW[side.name]
     decode, prefill = (format.significant(float(cost.intensity)) for _, cost in _steps(side))
     roofs = f"{format.byte_rate(side.scenario.hardware.bandwidth)}, {format.flop_rate(_peak(side))}"
     return (
@@ -305,29 +305,66 @@ def _intensities(side: Side) -> tuple[str, str]:
 
 def latency(p: Pair) -> Picture:
     """Seconds of a decode step against the batch."""
-    return _over_batches(p, "latency", lambda _, seconds: seconds, lambda value: f"{format.seconds(value)} a token")
+    return _timed(p, "latency", lambda _, seconds: seconds, lambda value: f"{format.seconds(value)} a token")
 
 
 def speed(p: Pair) -> Picture:
     """Tokens a second of the whole group against the batch."""
-    return _over_batches(
+    return _timed(
         p, "speed", lambda batch, seconds: batch / seconds, lambda value: f"{format.significant(value)} tokens/s"
     )
 
 
-def _over_batches(p: Pair, name: str, measure: Callable[[Any, Any], Any], said: Callable[[float], str]) -> Picture:
+def _timed(p: Pair, name: str, measure: Callable[[Any, Any], Any], said: Callable[[float], str]) -> Picture:
+    def draw(side: Side, batches: Any) -> Curve:
+        swept = p.price(side, cm.Step.decode(batches, side.context))
+        own = float(measure(side.batch, p.decode_seconds(side)))
+        return Curve(measure(batches, swept.seconds), swept.bound, own, said(own), said(own))
+
+    return against_batches(p, name, draw, lambda side: _wall(p, side, measure))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One side's curve over batches: its values, what they wait for, the value at its own batch and the words of that.
+
+    ``beside``: values of a thin line of caches.
+    """
+
+    y: Any
+    meaning: Any
+    own: float
+    text: str
+    short: str
+    beside: Any = None
+
+
+def against_batches(
+    p: Pair, name: str, draw: Callable[[Side, Any], Curve], rules: Callable[[Side], Iterable[Rule]] = lambda _: ()
+) -> Picture:
+    """A picture of one amount against the batch."""
     right = max(side.batching.right for side in p.sides)
     batches = np.geomspace(1, right, POINTS)
     lines, marks, keys = [], [], []
     for side in p.sides:
-        swept = p.price(side, cm.Step.decode(batches, side.context))
-        lines.append(Line(side, segments(swept.bound, x=batches, y=measure(batches, swept.seconds))))
-        own = float(measure(side.batch, p.decode_seconds(side)))
-        marks.append(Mark(side, "decode", side.batch, own, f"batch of {format.count(side.batch)}, {said(own)}"))
-        circle, number = HOLLOW[side.name][0], format.count(side.batch)
-        keys.append((f"{circle} batch of {number}: {said(own)}", f"{circle} {number}: {said(own)}"))
-    rules = [rule for side in p.sides for rule in _wall(p, side, measure)]
-    return Picture(HEIGHTS[name], LEFT, right, lines, marks, rules, keys)
+        curve = draw(side, batches)
+        lines.append(Line(side, segments(curve.meaning, x=batches, y=curve.y)))
+        if curve.beside is not None:
+            lines.append(Line(side, segments(np.full(POINTS, "cached"), x=batches, y=curve.beside), thick=False))
+        marks.append(Mark(side, "decode", side.batch, curve.own, f"{many(side)}, {curve.text}"))
+        keys.append(of_batch(side, curve.text, curve.short))
+    return Picture(HEIGHTS[name], LEFT, right, lines, marks, [rule for side in p.sides for rule in rules(side)], keys)
+
+
+def many(side: Side) -> str:
+    """The side's own batch in words."""
+    return f"batch of {format.count(side.batch)}"
+
+
+def of_batch(side: Side, text: str, short: str) -> tuple[str, str]:
+    """What the key says of that batch, on a wide page and on a phone."""
+    circle = _HOLLOW[side.name][0]
+    return f"{circle} {many(side)}: {text}", f"{circle} {format.count(side.batch)}: {short}"
 
 
 def _wall(p: Pair, side: Side, measure: Callable[[Any, Any], Any]) -> Iterable[Rule]:
@@ -354,7 +391,7 @@ def context(p: Pair) -> Picture:
         own = float(p.price_with_caches(side, cm.Step.decode(side.batch, side.context)).seconds)
         number, seconds = format.count(side.context), format.seconds(own)
         marks.append(Mark(side, "decode", side.context, own, f"{number} tokens, {seconds}"))
-        circle = HOLLOW[side.name][0]
+        circle = _HOLLOW[side.name][0]
         keys.append((f"{circle} {number} tokens: {seconds}", f"{circle} {number}: {seconds}"))
     rules = [rule for side in p.sides for rule in _longest(p, side)]
     return Picture(HEIGHTS["context"], LEFT, right, lines, marks, rules, keys)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 import costmodel as cm
 from costmodel import batching
-from pages.compare.frames import HEIGHTS, HOLLOW, LEFT, POINTS, Line, Mark, Picture, Rule
+from pages.compare.frames import HEIGHTS, POINTS, Curve, Line, Mark, Picture, Rule, against_batches, many, of_batch
 from pages.compare.numbers import Pair, Side
 from pages.parts import format
 from pages.parts.datasets import segments
@@ -28,8 +27,8 @@ def market(p: Pair) -> Picture:
         seconds = p.decode_seconds(side)
         own = float(side.batching.million_at(seconds / side.batch))
         speed, price = format.per_second(1 / seconds), format.dollars(own)
-        marks.append(Mark(side, "decode", 1 / seconds, own, f"{_many(side)}, {speed} each, {price} a million"))
-        keys.append(_key(side, f"{speed} each, {price} a million", f"{speed}, {price}"))
+        marks.append(Mark(side, "decode", 1 / seconds, own, f"{many(side)}, {speed} each, {price} a million"))
+        keys.append(of_batch(side, f"{speed} each, {price} a million", f"{speed}, {price}"))
     speeds = [speed for line in lines for speed in line.points["x"]] + [mark.x for mark in marks]
     return Picture(HEIGHTS["market"], min(speeds) / 1.6, max(speeds) * 1.6, lines, marks, [], keys)
 
@@ -40,48 +39,16 @@ def _last_batch(side: Side) -> float:
     return side.batching.right if not most else max(2.0, min(float(most), side.batching.right))
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """One side's curve over batches: its values, what they wait for, the value at its own batch and the words of that.
-
-    ``beside``: values of a thin line of caches.
-    """
-
-    y: Any
-    meaning: Any
-    own: float
-    text: str
-    short: str
-    beside: Any = None
-
-
-def _against_batches(
-    p: Pair, name: str, draw: Callable[[Side, Any], _Curve], rule: Callable[[Side], Rule] | None = None
-) -> Picture:
-    """A picture of one amount against the batch."""
-    right = max(side.batching.right for side in p.sides)
-    batches = np.geomspace(1, right, POINTS)
-    lines, marks, keys = [], [], []
-    for side in p.sides:
-        curve = draw(side, batches)
-        lines.append(Line(side, segments(curve.meaning, x=batches, y=curve.y)))
-        if curve.beside is not None:
-            lines.append(Line(side, segments(np.full(POINTS, "cached"), x=batches, y=curve.beside), thick=False))
-        marks.append(Mark(side, "decode", side.batch, curve.own, f"{_many(side)}, {curve.text}"))
-        keys.append(_key(side, curve.text, curve.short))
-    return Picture(HEIGHTS[name], LEFT, right, lines, marks, [rule(side) for side in p.sides] if rule else [], keys)
-
-
 def bills(p: Pair) -> Picture:
     """Bytes that a token moves against the batch: both bills, and that of the cache alone (thin); floors."""
-    return _against_batches(p, "bills", _billed, _even)
+    return against_batches(p, "bills", _billed, _even)
 
 
-def _billed(side: Side, batches: Any) -> _Curve:
+def _billed(side: Side, batches: Any) -> Curve:
     load = side.batching
     both = batching.bills(load.floor, batches, load.context)
     weights, caches = format.gigabytes(load.bills.weights), format.gigabytes(load.bills.caches)
-    return _Curve(
+    return Curve(
         both.total,
         load.floor(cm.Step.decode(batches, load.context)).bound,
         own=float(load.bills.total),
@@ -91,46 +58,48 @@ def _billed(side: Side, batches: Any) -> _Curve:
     )
 
 
-def _even(side: Side) -> Rule:
+def _even(side: Side) -> Iterable[Rule]:
     at = side.batching.even_batch
     if at is None:
-        return Rule(side, math.inf, 1.0, "the bills are never even", "never even")
+        yield Rule(side, math.inf, 1.0, "the bills are never even", "never even")
+        return
     total = float(batching.bills(side.batching.floor, at, side.context).total)
-    return Rule(side, at, total, f"the bills are even at B = {format.count(at)}", f"even at {format.count(at)}")
+    yield Rule(side, at, total, f"the bills are even at B = {format.count(at)}", f"even at {format.count(at)}")
 
 
 def intensity(p: Pair) -> Picture:
     """FLOPs for each byte of a decode step against the batch, its caches counted; floors."""
-    return _against_batches(p, "intensity", _reached, _turn)
+    return against_batches(p, "intensity", _reached, _turn)
 
 
-def _reached(side: Side, batches: Any) -> _Curve:
+def _reached(side: Side, batches: Any) -> Curve:
     load = side.batching
     swept = load.floor(cm.Step.decode(batches, load.context))
     own, ridge = format.significant(load.intensity), format.significant(load.ridge)
     text, short = f"{own} FLOP a byte, ridge at {ridge}", f"{own}, ridge {ridge}"
-    return _Curve(swept.intensity, swept.bound, load.intensity, text, short)
+    return Curve(swept.intensity, swept.bound, load.intensity, text, short)
 
 
-def _turn(side: Side) -> Rule:
+def _turn(side: Side) -> Iterable[Rule]:
     at = side.batching.crossing(side.context)
     if at is None:
-        return Rule(side, math.inf, 1.0, "never compute-bound", "never crosses")
+        yield Rule(side, math.inf, 1.0, "never compute-bound", "never crosses")
+        return
     reached = float(side.batching.floor(cm.Step.decode(at, side.context)).intensity)
     number = format.count(at)
-    return Rule(side, at, reached, f"compute-bound from B = {number}", f"from {number}")
+    yield Rule(side, at, reached, f"compute-bound from B = {number}", f"from {number}")
 
 
 def streamed(p: Pair) -> Picture:
     """Bytes of weights that a step streams against the batch: all of a dense model's, those of the experts hit."""
-    return _against_batches(p, "streamed", _streamed)
+    return against_batches(p, "streamed", _streamed)
 
 
-def _streamed(side: Side, batches: Any) -> _Curve:
+def _streamed(side: Side, batches: Any) -> Curve:
     own = float(side.batching.weight_bytes(side.batch))
     short = str(format.gigabytes(own))
     text = f"{short} of weights, {_experts(side)}"
-    return _Curve(side.batching.weight_bytes(batches), np.full(POINTS, "memory"), own, text, short)
+    return Curve(side.batching.weight_bytes(batches), np.full(POINTS, "memory"), own, text, short)
 
 
 def with_experts(p: Pair) -> bool:
@@ -143,12 +112,3 @@ def _experts(side: Side) -> str:
         return "whatever the batch"
     hit, there = side.batching.hit, side.batching.experts.experts
     return f"{format.significant(float(hit.expected))} of {there} experts in a layer"
-
-
-def _many(side: Side) -> str:
-    return f"batch of {format.count(side.batch)}"
-
-
-def _key(side: Side, text: str, short: str) -> tuple[str, str]:
-    circle = HOLLOW[side.name][0]
-    return f"{circle} {_many(side)}: {text}", f"{circle} {format.count(side.batch)}: {short}"
