@@ -72,7 +72,7 @@ html, body, .stApp, .stAppViewContainer, .stMain, .stMain > div {{position: stat
 .stExpander details, .sc-folded {{border: 0;}}
 .stExpander summary * {{color: var(--ink) !important;}}
 .stMain details::details-content {{content-visibility: visible; height: auto;}}
-.stExpander .stBidiComponent, .sc-folded button {{display: none;}}
+.sc-folded button {{display: none;}}
 }}
 """
 _DARK = "@media print {.stVegaLiteChart {filter: invert(1) hue-rotate(180deg);}}"

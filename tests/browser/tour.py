@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import axe
-from tests.browser.driving import MEETING_LABELS, VIEWS, paths, visit
+from tests.browser.driving import MEETING_LABELS, VIEWS, paths, settle, visit
 
 LONG = 20_000  # ms, a bound against hanging
 Check = Callable[[Page], list[str]]
@@ -167,8 +167,9 @@ def for_an_audience(width: int, height: int, type_: float) -> Check:
 
     def check(page: Page) -> list[str]:
         page.set_viewport_size({"width": width, "height": height})
+        page.reload()  # as it opens at this size: pictures that were drawn at another one follow a little later
+        settle(page)
         headline = page.locator("h1")
-        page.wait_for_function("(width) => document.querySelector('.stMain').clientWidth <= width", arg=width)
         wrong = _controls(page) + page.evaluate(_CUT_OFF, width)
         box = headline.bounding_box()
         assert box is not None
