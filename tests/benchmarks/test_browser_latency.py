@@ -29,6 +29,7 @@ MOVES = 20
 GOAL_MS, PLAYGROUND_GOAL_MS, TIMELINE_GOAL_MS = 60, 250, 300
 VISITS = 3
 QUIET_MS, NOTHING_MS = 250, 5_000  # after the last change, and without one
+POLL_MS = 50  # not each frame: that would have Chromium draw frames all the while
 BUSIER = {"scheduler": "scheduler?requests=100&token_budget=64"}  # where each stop of the slider changes the run
 MEASURED_MS = 400_000  # a bound against hanging
 
@@ -115,7 +116,7 @@ def moves(page: Page, slider: str, count: int) -> list[list[float]]:
     for _ in range(2 * count):
         end = moved.evaluate("it => it.value === it.max")
         moved.press("Home" if end else "ArrowRight")
-        changed = page.wait_for_function(QUIET, arg=[QUIET_MS, NOTHING_MS], timeout=LOAD_MS).json_value()
+        changed = page.wait_for_function(QUIET, arg=[QUIET_MS, NOTHING_MS], timeout=LOAD_MS, polling=POLL_MS).json_value()
         times += [sorted(changed)] if changed else []
         if len(times) == count:
             break
