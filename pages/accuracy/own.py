@@ -13,7 +13,7 @@ import streamlit as st
 
 from costmodel import accuracy
 from pages.accuracy import charts, words
-from pages.parts import chart, codec, components, state
+from pages.parts import chart, codec, components, prose, state
 from pages.parts.datasets import Dataset, of_frames
 
 _KEPT, _REFUSED = "_own_steps", "_own_steps_refused"
@@ -57,7 +57,7 @@ def ask() -> None:
             st.button("Forget them", on_click=_forget, key="own_steps_forget")
     if refused := st.session_state.get(_REFUSED):
         components.complaint(refused)
-    with st.expander("What the columns hold", key="own_steps_columns"):
+    with st.expander("What the columns hold", key="own_steps_columns"), prose.together():
         for name, holds in accuracy.COLUMNS.items():
             components.note([components.Ink(name, "ink", strong=True), f": {holds}"])
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.accuracy import charts, own, snippet, words
 from pages.accuracy.numbers import OPERATIONS, asked, drawn, gpu_name
-from pages.parts import chart, components, controls, offers, state
+from pages.parts import chart, components, controls, offers, prose, state
 
 scenario = controls.scenario()
 if scenario.source == "datasheet":
@@ -28,17 +28,18 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="errors_row"
     controls.choice("error_gpu", "Measured on", text=gpu_name)
     controls.choice("error_operation", "Operation", text=lambda name: OPERATIONS.get(name, "All operations"))
 
-components.figures(words.figures())
-components.note(words.below_picture(errors))
-with st.expander("The figures, and whose measurements they are", key="errors_figures"):
+with prose.together():
+    components.figures(words.figures())
+    components.note(words.below_picture(errors))
+with st.expander("The figures, and whose measurements they are", key="errors_figures"), prose.together():
     words.errors_table(errors).draw()
     components.note("Measured by others: " + "; ".join(words.sources(errors)) + ".")
 
-components.section("Where it is weak")
-for weakness in words.weaknesses():
-    components.note([components.Ink(f"{weakness.name}. ", "ink", strong=True), weakness.text])
-
-components.section("What the estimate for this model and machine rests on", words.nearest_steps(scenario))
+with prose.together():
+    components.section("Where it is weak")
+    for weakness in words.weaknesses():
+        components.note([components.Ink(f"{weakness.name}. ", "ink", strong=True), weakness.text])
+    components.section("What the estimate for this model and machine rests on", words.nearest_steps(scenario))
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="estimate_row"):
     controls.slider("batch", "Sequences decoding, B")
     controls.slider("context", "Context of each, tokens")
@@ -50,7 +51,8 @@ except ValueError as error:
     components.complaint(f"There is no estimate for {scenario.label}: {error}.")
 for number, step in enumerate(steps):
     components.note(step.sentence())
-    with st.expander(f"Its {len(step.rests_on)} rates, and where each comes from", key=f"rests_on_{number}"):
+    title = f"Its {len(step.rests_on)} rates, and where each comes from"
+    with st.expander(title, key=f"rests_on_{number}"), prose.together():
         for line in step.rests_on:
             components.note(line)
 

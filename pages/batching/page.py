@@ -5,7 +5,7 @@ import streamlit as st
 from pages.batching import charts, charts_steps, frames, frames_steps, snippet, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
-from pages.parts import address, components, controls, offers, state
+from pages.parts import address, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
 from pages.parts.shared import shared
 
@@ -37,16 +37,17 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     if not numbers.estimates:
         controls.switch("count", "Count the caches", off="weights", on="attention")
 
-components.figures(words.figures(numbers))
-components.note(words.below_picture(numbers))
-components.derivation(words.arithmetic(numbers), key="batching_sums")
-
-components.section(words.MARKET, words.market(numbers))
-components.derivation(words.market_lines(numbers), key="market_sums", title=words.market_sum(numbers))
+with prose.together():
+    components.figures(words.figures(numbers))
+    components.note(words.below_picture(numbers))
+    components.derivation(words.arithmetic(numbers), key="batching_sums")
+    components.section(words.MARKET, words.market(numbers))
+    components.derivation(words.market_lines(numbers), key="market_sums", title=words.market_sum(numbers))
 layers.draw(charts.market_spec(), frames.market(numbers), key="market", message=words.market_alt(numbers))
 
-components.section(words.BILLS, words.bills(numbers))
-components.derivation(words.bills_lines(numbers), key="bills_sums", title=words.bills_sum(numbers))
+with prose.together():
+    components.section(words.BILLS, words.bills(numbers))
+    components.derivation(words.bills_lines(numbers), key="bills_sums", title=words.bills_sum(numbers))
 by_batch, by_context = words.bills_by_batch_alt(numbers), words.bills_by_context_alt(numbers)
 layers.draw(
     charts.bills_by_batch_spec(),
@@ -60,10 +61,10 @@ layers.draw(
     key="bills_context",
     message=by_context,
 )
-components.note(words.bills_note(numbers))
-
-components.section(words.INTENSITY, words.intensity(numbers))
-components.derivation(words.intensity_lines(numbers), key="intensity_sums", title=words.intensity_sum(numbers))
+with prose.together():
+    components.note(words.bills_note(numbers))
+    components.section(words.INTENSITY, words.intensity(numbers))
+    components.derivation(words.intensity_lines(numbers), key="intensity_sums", title=words.intensity_sum(numbers))
 layers.draw(
     charts.intensity_spec(),
     frames.intensity(numbers),
@@ -72,8 +73,9 @@ layers.draw(
 )
 
 if numbers.experts is not None:
-    components.section(words.EXPERTS, words.experts(numbers))
-    components.derivation(words.experts_lines(numbers), key="experts_sums", title=words.experts_sum(numbers))
+    with prose.together():
+        components.section(words.EXPERTS, words.experts(numbers))
+        components.derivation(words.experts_lines(numbers), key="experts_sums", title=words.experts_sum(numbers))
     layers.draw(
         charts.experts_spec(),
         frames.experts(numbers),
@@ -86,8 +88,9 @@ if numbers.experts is not None:
 def prompt_arrives() -> None:
     """A prompt beside the batch; its own two sliders rerun nothing else."""
     arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
-    components.section(words_steps.WAYS, words_steps.ways(arrival))
-    components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
+    with prose.together():
+        components.section(words_steps.WAYS, words_steps.ways(arrival))
+        components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
     layers.draw(
         charts_steps.ways_spec(),
         frames_steps.ways(arrival),
@@ -97,11 +100,11 @@ def prompt_arrives() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="arrival"):
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("prefill_chunk", "Chunk of it in a step, tokens")
-    words_steps.ways_table(arrival).draw()
-    components.note(words_steps.ways_note(arrival))
-
-    components.section(words_steps.FREE, words_steps.FREE_RULE)
-    components.derivation(words_steps.free_lines(arrival), key="free_sums", title=words_steps.free_sum(arrival))
+    with prose.together():
+        words_steps.ways_table(arrival).draw()
+        components.note(words_steps.ways_note(arrival))
+        components.section(words_steps.FREE, words_steps.FREE_RULE)
+        components.derivation(words_steps.free_lines(arrival), key="free_sums", title=words_steps.free_sum(arrival))
     layers.draw(
         charts_steps.chunk_spec(),
         frames_steps.chunk(arrival),
@@ -116,10 +119,11 @@ def prompt_arrives() -> None:
 def guesses_ahead() -> None:
     """Speculative decoding of the batch; its own two sliders rerun nothing else."""
     drafting = shared(Drafting(numbers, drafts=state.value("drafts"), draft_cost=state.value("draft_cost")))
-    components.section(words_steps.DRAFTS, words_steps.drafting(drafting))
-    components.derivation(
-        words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
-    )
+    with prose.together():
+        components.section(words_steps.DRAFTS, words_steps.drafting(drafting))
+        components.derivation(
+            words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
+        )
     alt = words_steps.drafting_alt(drafting)
     layers.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafting), key="drafts_picture", message=alt)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="drafting"):

@@ -10,7 +10,7 @@ from pages.compare import league_words as words
 from pages.compare.league import League, priced_at, shared
 from pages.memory import asked
 from pages.parts import chart_layers as layers
-from pages.parts import codec, components, controls, offers, state
+from pages.parts import codec, components, controls, offers, prose, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
 
 
@@ -25,10 +25,10 @@ def show() -> None:
     components.note(words.below_picture(league))
 
     _chosen(league)
-    components.figures(words.figures(league.row))
-    components.derivation(words.arithmetic(league.row), key="league_sums")
-
-    components.section("The league", words.section(league))
+    with prose.together():
+        components.figures(words.figures(league.row))
+        components.derivation(words.arithmetic(league.row), key="league_sums")
+        components.section("The league", words.section(league))
     _which()
     with st.container(key="league_table"):
         words.table(league).draw()

@@ -8,7 +8,7 @@ from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
 from pages.compare.map_numbers import Map, shared
 from pages.parts import chart_layers as layers
-from pages.parts import components, controls, offers, state
+from pages.parts import components, controls, offers, prose, state
 
 _CONTEXT = "floors from the datasheet; nothing measured"
 
@@ -39,9 +39,10 @@ def show() -> None:
     layers.draw(spec, map_frames.picture(drawn), key="map_picture", message=words.alt(drawn))
     _axes()
     _workload(drawn)
-    components.figures(words.figures(drawn))
-    components.note(words.below_picture(drawn))
-    components.derivation(words.arithmetic(drawn), key="map_sums")
+    with prose.together():
+        components.figures(words.figures(drawn))
+        components.note(words.below_picture(drawn))
+        components.derivation(words.arithmetic(drawn), key="map_sums")
     components.questions(words.questions(drawn), key="map_question")
     offers.python(lambda: snippet.plane(drawn, state.own_model()))
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare import asked, charts, deltas, frames, frames_batching, serving_view, snippet, words
 from pages.compare.numbers import Pair
 from pages.parts import chart_layers as layers
-from pages.parts import components, controls, offers
+from pages.parts import components, controls, offers, prose
 
 DIFFERENCES = "What differs"
 MORE = "What batching buys each: price against speed, the two bills, intensity"
@@ -18,9 +18,10 @@ def show() -> None:
     asked.settle()
     pair, said = asked.pair()
     components.top(pair.a.scenario, *words.headline(pair, asked.lead(pair)))
-    for sentence in said:
-        components.complaint(sentence)
-    components.note(words.sides(pair))
+    with prose.together():
+        for sentence in said:
+            components.complaint(sentence)
+        components.note(words.sides(pair))
     picture = frames.time(pair)
     alt = picture.said("Time of a step against the tokens in it")
     layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
@@ -30,9 +31,9 @@ def show() -> None:
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("context", "Context of each, tokens")
         controls.switch("count", "Count the caches", off="weights", on="attention")
-    components.note(words.below_picture(pair))
-
-    components.section(DIFFERENCES)
+    with prose.together():
+        components.note(words.below_picture(pair))
+        components.section(DIFFERENCES)
     with st.container(key="reasons_pair"):
         deltas.table(deltas.deltas(pair), DIFFERENCES).draw()
     components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the differences")

@@ -11,7 +11,7 @@ import costmodel as cm
 import live
 from live.compare import as_measured, measured_operations
 from pages.measure import charts, frames, words
-from pages.parts import chart, components, live_rates
+from pages.parts import chart, components, live_rates, prose
 from pages.parts.scenario import Scenario
 
 
@@ -75,20 +75,22 @@ def picture(results: Results) -> None:
 def show(results: Results) -> None:
     """All that was measured, from the key numbers to the single multiply."""
     profile = results.profile
-    components.figures(words.figures(profile))
-    for sentence in words.about(profile):
-        components.note(sentence)
-    _steps(results)
-    components.section("The rates that were fitted", "These price every page while live is the source.")
-    if profile.fits:
-        words.fits(profile).draw()
-    else:
-        components.note("Too few points to fit any: what is published answers instead.")
+    with prose.together():
+        components.figures(words.figures(profile))
+        for sentence in words.about(profile):
+            components.note(sentence)
+        _steps(results)
+        components.section("The rates that were fitted", "These price every page while live is the source.")
+        if profile.fits:
+            words.fits(profile).draw()
+        else:
+            components.note("Too few points to fit any: what is published answers instead.")
     _under_the_roof(results)
     _over_context(results)
     if len(results.operations):
-        components.section("Single multiplies", "The model's own matrices, a launch each.")
-        words.operations(results.operations).draw()
+        with prose.together():
+            components.section("Single multiplies", "The model's own matrices, a launch each.")
+            words.operations(results.operations).draw()
 
 
 def _steps(results: Results) -> None:

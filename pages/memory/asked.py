@@ -7,7 +7,7 @@ import streamlit as st
 from costmodel.hardware import GIB
 from pages.memory.numbers import Memory, Remedy
 from pages.parts import codec, controls, state
-from pages.parts.components import Ink, Text, complaint, markup
+from pages.parts.components import Text, complaint, row_button
 from pages.parts.format import count, gibibytes, marketed
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
@@ -78,9 +78,7 @@ def remedies(m: Memory) -> None:
     if not found:
         complaint("No single change in reach makes it fit: not 64 GPUs, no chip of the catalogue, no format.")
     for number, remedy in enumerate(found):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"remedy_{number}"):
-            st.html(f'<p class="sc sc-question">{markup(_then(m, remedy))}</p>')
-            st.button(f"Set {remedy.short}", key=f"remedy_{number}_set", on_click=state.put, kwargs=remedy.controls)
+        row_button(_then(m, remedy), f"Set {remedy.short}", remedy.controls, key=f"remedy_{number}_set")
 
 
 def _then(m: Memory, remedy: Remedy) -> Text:
@@ -91,4 +89,4 @@ def _then(m: Memory, remedy: Remedy) -> Text:
         weights = f"The weights take {gibibytes(then.weight_bytes)}{gpu}. "
     few = "Only " if remedy.then.batch < m.batch else "Up to "
     most = f"{count(then.max_batch)} sequence{'s' * (then.max_batch != 1)} of {count(remedy.then.context)} tokens"
-    return [Ink(f"{remedy.change}.", strong=True), f" {weights}{few}{most} fit{'s' * (then.max_batch == 1)}."]
+    return [f"{remedy.change}. {weights}{few}{most} fit{'s' * (then.max_batch == 1)}."]

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.memory import asked, charts, snippet, words
 from pages.memory.numbers import Memory
-from pages.parts import chart, components, controls, offers, state
+from pages.parts import chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
 
 scenario = controls.scenario().counted()
@@ -28,9 +28,10 @@ else:
     if scenario.hardware.memory is None:
         asked.own_memory(numbers)
 
-    components.figures(words.figures(numbers))
-    components.note(words.below_picture(numbers))
-    components.derivation(words.arithmetic(numbers), key="memory_sums")
+    with prose.together():
+        components.figures(words.figures(numbers))
+        components.note(words.below_picture(numbers))
+        components.derivation(words.arithmetic(numbers), key="memory_sums")
 
     if not numbers.fit.fits:
         components.section("What would make it fit", "Each change alone, tried; the smallest one of its kind.")
@@ -43,14 +44,14 @@ else:
     else:
         components.note("The weights alone do not fit, so no sequence of any length does.")
 
-    components.section("What is where", words.rounding(numbers))
-    words.parts_table(numbers).draw()
-    if numbers.gpus > 1:
-        components.note(words.parallel(numbers))
-
-    if numbers.windowed:
-        components.section("Windows: two bounds", words.TWO_WAYS)
-        words.two_ways_table(numbers).draw()
+    with prose.together():
+        components.section("What is where", words.rounding(numbers))
+        words.parts_table(numbers).draw()
+        if numbers.gpus > 1:
+            components.note(words.parallel(numbers))
+        if numbers.windowed:
+            components.section("Windows: two bounds", words.TWO_WAYS)
+            words.two_ways_table(numbers).draw()
 
     components.questions(words.questions(numbers), key="memory_question")
     offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
+from pages.parts import prose
 from pages.parts.components import markup, note
 
 
@@ -19,4 +18,4 @@ def draw(differences: Sequence[tuple[str, str]]) -> None:
         f'<div class="muted">{markup(instead)}</div></div>'
         for what, instead in differences
     )
-    st.html(f'<div class="sc" style="font-size: .9375rem; border-top: 1px solid var(--ink)">{rows}</div>')
+    prose.put(f'<div class="sc" style="font-size: .9375rem; border-top: 1px solid var(--ink)">{rows}</div>')

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
-from pages.parts import chart, components, controls, offers, state
+from pages.parts import chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
 from pages.parts.shared import shared
 
@@ -21,20 +21,18 @@ with st.container(width=420, key="model_context"):
     controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")
 own.ask()
 
-components.figures(words.figures(numbers))
-components.note(words.read_from(numbers))
-
-components.section("How a naive reading would differ")
-naive.draw(words.naive(numbers))
-
-components.section("The layers", "Each kind of layer, counted from 1 at the input.")
-words.kinds_table(numbers).draw()
-if words.more_kinds(numbers):
-    components.note(words.more_kinds(numbers))
-
-components.section("What was understood", "Open any number to see where it comes from.")
-for item in words.understood(numbers):
-    components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
+with prose.together():
+    components.figures(words.figures(numbers))
+    components.note(words.read_from(numbers))
+    components.section("How a naive reading would differ")
+    naive.draw(words.naive(numbers))
+    components.section("The layers", "Each kind of layer, counted from 1 at the input.")
+    words.kinds_table(numbers).draw()
+    if words.more_kinds(numbers):
+        components.note(words.more_kinds(numbers))
+    components.section("What was understood", "Open any number to see where it comes from.")
+    for item in words.understood(numbers):
+        components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
 
 components.questions(words.questions(), key="model_question")
 offers.python(lambda: snippet.code(numbers, state.own_model()))

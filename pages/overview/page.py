@@ -5,7 +5,7 @@ import streamlit as st
 from pages.overview import leads, snippet, words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
-from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, state
+from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, prose, state
 
 numbers = Overview(
     controls.scenario(),
@@ -21,9 +21,9 @@ datasets = {"frame": numbers.frame, "lines": numbers.lines}
 chart.draw(ride_spec(), datasets, key="ride", alt=words.alt(numbers), title="Memory and arithmetic of a step")
 dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")
 hints.show("overview", "Drag the slider under the picture: tokens join the step while you drag.")
-components.note(words.BELOW)
-
-components.section("From here", words.ONWARD)
+with prose.together():
+    components.note(words.BELOW)
+    components.section("From here", words.ONWARD)
 st.html(f"<style>{leads.STYLE}</style>")
 leads.draw(numbers)
 offers.python(lambda: snippet.code(numbers, state.own_model()))

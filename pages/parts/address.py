@@ -9,38 +9,47 @@ entry in the history.
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import streamlit as st
 
 from pages.parts import state
 
+JS = """
+const keepAddress = ({ keys, values }) => {
+  const here = new URL(window.location.href);
+  let differs = false;
+  for (const key of keys) {
+    const wanted = values[key] ?? null;
+    if (here.searchParams.get(key) === wanted) continue;
+    differs = true;
+    if (wanted === null) here.searchParams.delete(key); else here.searchParams.set(key, wanted);
+  }
+  if (differs) window.history.replaceState(window.history.state, "", here.toString());
+};
+"""
 _RUNS = count()
 
 _mend = st.components.v2.component(
     "keep_address",
     html="<span></span>",
     css="span {display: none}\n",
-    js="""
-export default function ({ data }) {
-  const here = new URL(window.location.href);
-  let differs = false;
-  for (const key of data.keys) {
-    const wanted = data.values[key] ?? null;
-    if (here.searchParams.get(key) === wanted) continue;
-    differs = true;
-    if (wanted === null) here.searchParams.delete(key); else here.searchParams.set(key, wanted);
-  }
-  if (differs) window.history.replaceState(window.history.state, "", here.toString());
-}
-""",
+    js=JS + "export default function ({ data }) { keepAddress(data); }\n",
 )
 
 
-def keep(where: str) -> None:
-    """Hold the address to the controls of this run; last on a page, and last in a fragment that has sliders.
+def wanted() -> dict[str, Any]:
+    """What the browser holds its address to.
 
-    ``where`` tells these places apart.
+    The number makes each run different from the one before, for the browser looks only at what has changed.
     """
-    # The number makes each run different from the one before, for the browser looks only at what has changed.
-    data = {"keys": list(state.CONTROLS), "values": state.address(), "run": next(_RUNS)}
-    _mend(key=f"keep_address_{where}", data=data)
+    return {"keys": list(state.CONTROLS), "values": state.address(), "run": next(_RUNS)}
+
+
+def keep(where: str) -> None:
+    """Hold the address to the controls of this run; last in a fragment that has sliders.
+
+    ``where`` tells these places apart. Where the whole page is run, its companion does it.
+    """
+    if state.alone():
+        _mend(key=f"keep_address_{where}", data=wanted())

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
-from pages.parts import folded, offers, spreadsheet, state
+from pages.parts import folded, offers, prose, spreadsheet, state
 from pages.parts.copying import COPY
 from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
@@ -76,17 +76,17 @@ def numbers(text: Text) -> list[Quantity | Number]:
 
 def caption(text: Text) -> None:
     """A muted word above a group of controls."""
-    st.html(f'<div class="sc sc-caption muted">{markup(text)}</div>')
+    prose.put(f'<div class="sc sc-caption muted">{markup(text)}</div>')
 
 
 def note(text: Text) -> None:
     """A muted sentence."""
-    st.html(f'<p class="sc sc-note">{markup(text)}</p>')
+    prose.put(f'<p class="sc sc-note">{markup(text)}</p>')
 
 
 def complaint(text: Text) -> None:
     """One sentence about what is wrong and what to change."""
-    st.html(f'<div class="sc sc-notice" role="alert"><p>{markup(text)}</p></div>')
+    prose.put(f'<div class="sc sc-notice" role="alert"><p>{markup(text)}</p></div>')
 
 
 def section(title: str, text: Text = "", *, asks: bool = False) -> None:
@@ -94,7 +94,7 @@ def section(title: str, text: Text = "", *, asks: bool = False) -> None:
     offers.current().section = title
     kind = " sc-asks" if asks else ""
     below = f'<p class="sc sc-note{kind}">{markup(text)}</p>' if text else ""
-    st.html(f'<h2 class="sc sc-section{kind}">{markup(title)}</h2>{below}')
+    prose.put(f'<h2 class="sc sc-section{kind}">{markup(title)}</h2>{below}')
 
 
 _BADGES = {
@@ -112,7 +112,7 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
     badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
     said = markup(context or scenario.measured or what)
     line = f" <span>{said}</span> <span>·</span> <span>{markup(scenario.label)}</span>"
-    st.html(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
+    prose.put(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Figure:
 
 def figures(row: Iterable[Figure]) -> None:
     """Key numbers in a row under an ink rule."""
-    st.html(f'<dl class="sc sc-figures">{"".join(_figure(figure) for figure in row)}</dl>')
+    prose.put(f'<dl class="sc sc-figures">{"".join(_figure(figure) for figure in row)}</dl>')
 
 
 def _figure(figure: Figure) -> str:
@@ -203,7 +203,7 @@ class Table:
             for rows in (self.rows, self.totals)
         )
         name = html.escape(self.title or offers.current().section or "Table")
-        st.html(
+        prose.put(
             f'<div class="sc sc-scroll" role="group" tabindex="0" aria-label="{name}"><table class="sc-table">'
             f'<thead><tr>{head}</tr></thead><tbody>{body}</tbody><tbody class="total">{total}</tbody></table></div>'
         )
@@ -247,17 +247,24 @@ class Question:
 
 
 def questions(asked: Sequence[Question], *, key: str) -> None:
-    """End a page with questions, each with a button that sets the controls to its answer."""
+    """End a page with questions, each a button that sets the controls to its answer."""
     section("Try it", asks=True)
     for number, question in enumerate(asked):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_{number}"):
-            st.html(f'<p class="sc sc-question">{markup(question.text)}</p>')
-            st.button(
-                question.answer,
-                key=f"{key}_{number}_set",
-                on_click=state.put,
-                kwargs=question.controls,
-            )
+        row_button(question.text, question.answer, question.controls, key=f"{key}_{number}_set")
+
+
+def row_button(text: Text, answer: str, controls: Mapping[str, Any], *, key: str) -> None:
+    """A sentence and, at the end of its row, what pressing it does: one element, where a text and a button are three.
+
+    ``controls``: the values that it sets.
+    """
+    with_answer = f"{_as_markdown(plain(text))} **{_as_markdown(answer)}**"
+    st.button(with_answer, key=key, on_click=state.put, kwargs=dict(controls), type="tertiary", width="stretch")
+
+
+def _as_markdown(text: str) -> str:
+    """Text that Streamlit's markdown shows as it is written, in the middle of a line."""
+    return re.sub(r"([\\`*_{}\[\]()#!:$~<>|])", r"\\\1", text)
 
 
 _copy = st.components.v2.component(

@@ -29,8 +29,7 @@ def scenario() -> Scenario:
 
 
 def sidebar() -> None:
-    """Read the URL, draw the shared controls and settle the scenario; call it once a run, before the page."""
-    state.restore()
+    """Draw the shared controls and settle the scenario; call it once a run, after the URL is read, before the page."""
     live_rates.collect()
     with st.sidebar:
         model = _model()

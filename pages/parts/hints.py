@@ -10,37 +10,49 @@ import streamlit as st
 
 from pages.parts import presenting
 
-_hint = st.components.v2.component(
-    "first_visit_hint",
-    html="<div class='hint' role='note' hidden><p></p><button aria-label='Close this hint for good'>×</button></div>",
-    css="""
+HTML = "<div class='hint' role='note' hidden><p></p><button aria-label='Close this hint for good'>×</button></div>"
+CSS = """
 .hint {position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 5; display: flex; align-items: start; gap: .6rem;
   max-width: min(24rem, calc(100vw - 2rem)); padding: .6rem .5rem .6rem .9rem; box-sizing: border-box;
   font-size: .9375rem; line-height: 1.4; color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-text-color); border-radius: 4px;}
 .hint[hidden] {display: none;}
-p {margin: 0;}
-button {font: inherit; font-size: 1.1rem; line-height: 1; min-width: 1.6rem; min-height: 1.6rem; cursor: pointer;
+.hint p {margin: 0;}
+.hint button {font: inherit; font-size: 1.1rem; line-height: 1; min-width: 1.6rem; min-height: 1.6rem; cursor: pointer;
   color: inherit; background: none; border: 1px solid transparent; border-radius: 4px;}
-button:hover, button:focus-visible {border-color: currentColor; outline: none;}
-""",
-    js="""
-export default function ({ data, parentElement }) {
-  const note = parentElement.querySelector(".hint"), key = `stepcost hint ${data.name}`;
+.hint button:hover, .hint button:focus-visible {border-color: currentColor; outline: none;}
+@media print {.hint {display: none;}}
+"""
+JS = """
+const showHint = (note, hint) => {
+  note.hidden = true;
+  if (!hint) return;
+  const key = `stepcost hint ${hint.name}`;
   let closed = true;
   try { localStorage.setItem("stepcost", "1"); closed = localStorage.getItem(key) !== null; } catch { /* no storage */ }
-  note.querySelector("p").textContent = data.text;
+  note.querySelector("p").textContent = hint.text;
   note.hidden = closed;
   note.querySelector("button").onclick = () => {
     note.hidden = true;
     try { localStorage.setItem(key, "closed"); } catch { /* it comes back with the next visit */ }
   };
-}
-""",
-)
+};
+"""
+_SHOWN = "_hint"
+
+
+def begin() -> None:
+    """Forget the hint of the page before; call it before a page is run."""
+    st.session_state[_SHOWN] = None
 
 
 def show(name: str, text: str) -> None:
     """Show the hint of a page; ``name`` is what the browser remembers it by."""
     if not presenting.on():
-        _hint(key="hint", data={"name": name, "text": text})
+        st.session_state[_SHOWN] = {"name": name, "text": text}
+
+
+def shown() -> dict[str, str] | None:
+    """What the browser is told: name and text of the page's hint, or None."""
+    found: dict[str, str] | None = st.session_state.get(_SHOWN)
+    return found

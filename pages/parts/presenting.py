@@ -19,8 +19,9 @@ _CONTROLS = ", ".join(f".st{name}" for name in _WIDGETS)
 _SHOWS = ".stHtml > :not(.sc-asks, style), .stVegaLiteChart, .stBidiComponent, .stMarkdown, .stImage"
 _HIDDEN = f"""
 .stSidebar, .stAppHeader, .stApp form.vega-bindings, .stMain [class*="_question_"], .st-key-share_corner,
-.st-key-transport, .st-key-hint,
-.stMain :is({_CONTROLS}), .stMain .stElementContainer:has(> :is({_CONTROLS}), .sc-asks),
+.st-key-transport,
+.stMain :is({_CONTROLS}), .stMain .stElementContainer:has(> :is({_CONTROLS}), > .stHtml > .sc-asks),
+.stMain .sc-prose > :has(> .sc-asks),
 .stMain [data-testid=stLayoutWrapper]:not(:has({_SHOWS})) {{display: none !important;}}
 """
 
@@ -33,7 +34,8 @@ _STAGE = f"""
   padding: .2rem .6rem; cursor: pointer;}}
 .sc-leave:hover, .sc-leave:focus-visible {{color: var(--ink); border-color: var(--ink);}}
 .st-key-leave {{position: absolute;}}
-.stMain .stExpander, .stMain .stElementContainer:has(.sc-folded) {{display: none;}}
+.stMain .stExpander, .stMain .stElementContainer:has(> .stHtml > .sc-folded), .stMain .sc-prose > :has(> .sc-folded) {{
+  display: none;}}
 .stMainBlockContainer {{padding: 1.4rem 2.2rem 2rem !important;}}
 .sc-headline {{font-size: 2rem;}}
 .sc-note {{font-size: 1rem;}}
@@ -119,9 +121,13 @@ def offer() -> None:
     )
 
 
-def stage() -> None:
-    """Style the page for an audience if it has one, and for paper."""
+def sheet() -> str:
+    """Rules of the style sheet for an audience, if the page has one, and for paper."""
     dark = _DARK if st.context.theme.type == "dark" else ""
-    st.html(f"<style>{_PAPER}{dark}{_STAGE if on() else ''}</style>")
+    return f"{_PAPER}{dark}{_STAGE if on() else ''}"
+
+
+def exit_button() -> None:
+    """The way out of the presentation view, where the page is in it."""
     if on():
         _leave(key="leave", on_left_change=lambda: state.put(present="off"))

@@ -10,7 +10,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import address, controls, folded, lost, offers, presenting, share, speaking, state, theme
+from pages.parts import companion, controls, hints, offers, presenting, share, state, theme
 from pages.parts.heap import HEAP
 
 # Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
@@ -53,22 +53,22 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     first_of_server = bool(PagesManager.uses_pages_directory)
     page = st.navigation(list(pages), position="top")
     boxed = first_of_server and page.url_path  # a page that does exist; the default one has no path
-    theme.apply(".stDialog {visibility: hidden;}" if boxed else "")  # until the button is pressed
-    speaking.name_pictures()
-    lost.watch()
-    folded.watch()
+    state.restore()
+    hidden = ".stDialog {visibility: hidden;}" if boxed else ""  # until the button is pressed
+    theme.apply(presenting.sheet() + hidden)
     controls.sidebar()
     with st.sidebar:
         presenting.offer()
-    presenting.stage()
+    presenting.exit_button()
     offers.begin(page.title.lower())
+    hints.begin()
     corner = st.container(key="share_corner")
     with suppress(StopException):  # of a page that has said all that there is to say
         page.run()
     with corner:
         share.menu()
     state.publish()
-    address.keep("page")
+    companion.draw()
     if boxed:  # last, so that nothing changes its place when it is gone in the next run
         _dismiss(key="dismiss_page_not_found")
     HEAP.settle()

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import streamlit as st
-
 from pages.parts.datasets import row
 
 DATASET = "message"
@@ -26,12 +24,8 @@ _MARK = {
     },
 }
 
-_name = st.components.v2.component(
-    "name_pictures",
-    html="<span></span>",
-    css="span {display: none}\n",
-    js="""
-export default function () {
+JS = """
+const namePictures = (signal) => {
   const name = () => {
     for (const said of document.querySelectorAll("[aria-roledescription=message]")) {
       const picture = said.closest("[role=graphics-document]"), text = said.getAttribute("aria-label");
@@ -47,10 +41,10 @@ export default function () {
   const watcher = new MutationObserver(name);
   watcher.observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-label"] });
   name();
-  return () => watcher.disconnect();
-}
-""",
-)
+  signal.addEventListener("abort", () => watcher.disconnect());
+};
+"""
+"""What the browser does for it."""
 
 
 def said(spec: Mapping[str, Any], datasets: Mapping[str, Any], message: str) -> dict[str, Any]:
@@ -62,8 +56,3 @@ def said(spec: Mapping[str, Any], datasets: Mapping[str, Any], message: str) -> 
         "layer": [*spec["layer"], _MARK],
         "datasets": {**datasets, DATASET: row(message=message)},
     }
-
-
-def name_pictures() -> None:
-    """Let every picture of the page be named by its sentence; call it once a run."""
-    _name(key="name_pictures")

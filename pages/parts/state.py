@@ -444,6 +444,11 @@ def address() -> dict[str, str]:
     return {key: text for key, text in written.items() if text is not None}
 
 
+def alone() -> bool:
+    """Whether a fragment of the page is run by itself."""
+    return bool(getattr(get_script_run_ctx(), "fragment_ids_this_run", None))
+
+
 def notice(key: str, sentence: str) -> None:
     """Say that a control's value could not be used, and go back to its default; only before its widget."""
     st.session_state.setdefault(_NOTICES, {})[key] = sentence

@@ -62,7 +62,7 @@ CHART_CONFIG: dict[str, Any] = {
 
 
 def apply(more: str = "") -> None:
-    """Put the style sheet of the app, and ``more``, into the page; call it once a run, before anything is drawn."""
+    """Put the style sheet of the app, and ``more`` rules, into the page; once a run, before anything is drawn."""
     st.html(f"<style>{_VARIABLES}{_SHEET}{more}</style>")
 
 
@@ -77,6 +77,7 @@ _SHEET = f"""
 .stMainBlockContainer {{max-width: calc({WIDTH}px + 4.8rem); padding: 4.2rem 2.4rem 5rem;}}
 .stSidebar [data-testid=stSidebarUserContent] {{padding-top: .5rem;}}
 .sc {{color: var(--ink);}}
+.sc-prose {{display: flex; flex-direction: column; gap: 1rem;}}
 .sc b, .sc strong {{font-weight: 600;}}
 .memory {{color: var(--memory);}} .compute {{color: var(--compute);}} .prefill {{color: var(--prefill);}}
 .decode {{color: var(--decode);}} .cached, .muted {{color: var(--muted);}} .ink {{color: var(--ink);}}
@@ -90,7 +91,14 @@ _SHEET = f"""
 .sc-headline b {{font-weight: 600; white-space: nowrap;}}
 .sc-caption {{font-size: .875rem; border-top: 1px solid var(--rule); padding-top: .8rem; margin-top: .4rem;}}
 .sc-later {{font-size: .9375rem; margin: -.6rem 0 0 .2rem;}}
-.sc-question {{margin: 0;}}
+.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button {{justify-content: start; padding: .1rem 0;}}
+.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button :not(strong) {{width: 100%;}}
+.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) p {{display: flex; flex-wrap: wrap; align-items: center;
+  gap: .3rem 1rem; text-align: left; font-size: 1rem;}}
+.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) strong {{font-weight: 400; margin-left: auto;
+  border: 1px solid var(--rule); border-radius: 4px; padding: .35rem .8rem;}}
+.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button:is(:hover, :focus-visible) strong {{
+  border-color: var(--ink);}}
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
@@ -162,7 +170,7 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 .sc-code {{max-height: 9rem; overflow: auto; margin: 0; padding: .5rem .7rem; font-size: .8125rem; line-height: 1.45;
   border: 1px solid var(--rule); border-radius: 4px; white-space: pre;}}
 .st-key-roof form.vega-bindings {{display: none;}}
-.st-key-what_if, .st-key-ride_along, .st-key-hint, .st-key-lost, .st-key-dismiss_page_not_found {{
+.st-key-what_if, .st-key-ride_along, .st-key-companion, .st-key-dismiss_page_not_found {{
   position: absolute;}}
 .stApp [data-testid=stCaptionContainer] {{opacity: 1;}}
 .stApp [data-testid=stCaptionContainer] p {{color: var(--muted);}}
@@ -185,5 +193,6 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
   .sc-sums .name, .sc-sums .expression {{grid-column: 1 / -1;}}
   .sc-sums .name {{margin-top: .45rem;}}
   .sc-bar {{width: 2.6rem;}}
+  .stApp :is([class*="_question_"], [class*="st-key-remedy_"]) strong {{margin-left: 0;}}
 }}
 """

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, state
+from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, prose, state
 from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
@@ -33,11 +33,11 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     controls.slider("context", "Context of each, tokens")
     controls.switch("count", "Count the caches", off="weights", on="attention")
 
-components.figures(words.figures(numbers))
-components.note(words.below_picture(numbers))
-components.derivation(arithmetic.arithmetic(numbers), key="arithmetic")
-
-components.section("The same step under the roof", words.under_the_roof(numbers))
+with prose.together():
+    components.figures(words.figures(numbers))
+    components.note(words.below_picture(numbers))
+    components.derivation(arithmetic.arithmetic(numbers), key="arithmetic")
+    components.section("The same step under the roof", words.under_the_roof(numbers))
 chart.draw(roof_spec(), roof_data(numbers), key="roof", alt=words.roof_alt(numbers), title=words.ROOF)
 
 components.section("Where the step goes")
@@ -46,8 +46,9 @@ with st.container(horizontal=True, horizontal_alignment="distribute", key="table
     sort = controls.segments("sort", "Sorted by", table.SORTS)
 profile = live_rates.speaking(numbers.scenario.model)
 measured = table.ratios(numbers.scenario, numbers.steps[shown], profile)
-table.of_step(numbers.cost_of(shown), sort, measured).draw()
-components.note(words.below_table(numbers, shown))
+with prose.together():
+    table.of_step(numbers.cost_of(shown), sort, measured).draw()
+    components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")
 offers.python(lambda: snippet.code(numbers, shown, state.own_model()))

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 from costmodel import serving
-from pages.parts import chart, components, controls, hints, offers, spreadsheet, state
+from pages.parts import chart, components, controls, hints, offers, prose, spreadsheet, state
 from pages.scheduler import charts, frames, runs, settings, snippet, step_view, sweep_view, watch, words
 from pages.scheduler.words import Side
 
@@ -35,12 +35,14 @@ for reason, count in words.rejected(a):
 
 st.html(step_view.LEGEND)
 watch.watch(a, crossing)
-components.note(words.conservation(a))
 hints.show("scheduler", "Draw a stretch over the timeline to look closer. The buttons go through it step by step.")
 
+with prose.together():
+    components.note(words.conservation(a))
+    if b is not None:
+        components.section("Two policies, the same requests", f"● A: {a.name}. ○ B: {b.name}.")
+        words.comparison(a, b).draw()
 if b is not None:
-    components.section("Two policies, the same requests", f"● A: {a.name}. ○ B: {b.name}.")
-    words.comparison(a, b).draw()
     last = max(frames.run_span(side.run)[1] for side in (a, b))
     for column, side, letter in zip(st.columns(2), (a, b), "AB", strict=True):
         with column:

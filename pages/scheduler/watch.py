@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import components, offers, speaking, state
+from pages.parts import components, offers, prose, speaking, state
 from pages.scheduler import charts, frames, runs, step_view, transport, words
 from pages.scheduler.words import Side
 
@@ -80,15 +80,15 @@ def _zoom(event: Any, side: Side) -> None:
 def _opened(side: Side, view: Any, crossing: float | None) -> None:
     """Who is in the step, who is not, and the blocks."""
     left, right = st.columns(2, gap="large")
-    with left:
+    with left, prose.together():
         components.section("In the step")
-        st.html(step_view.budget_bar(view, crossing).markup)
+        prose.put(step_view.budget_bar(view, crossing).markup)
         step_view.members(view).draw()
-    with right:
+    with right, prose.together():
         components.section("Not in it, and why")
         table = step_view.outsiders(view)
         if table.rows:
             table.draw()
         else:
             components.note("Everybody who is here is in this step.")
-        st.html(step_view.block_map(view, side.plan.block_size).markup)
+        prose.put(step_view.block_map(view, side.plan.block_size).markup)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import components, controls, hints, offers, spreadsheet, state
+from pages.parts import components, controls, hints, offers, prose, spreadsheet, state
 from pages.shapes import drawing, moves, scenes, snippet, words, words_batch, words_run
 
 numbers = moves.numbers(controls.scenario())
@@ -24,11 +24,11 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
         controls.switch("cells", "Equal cells", off="true", on="equal")
         controls.switch("count", "Count the caches", off="weights", on="attention")
 
-components.figures(words.figures(numbers))
-components.note(words.below_picture(numbers, equal=equal))
-components.derivation(words.arithmetic(numbers), key="shapes_arithmetic")
-
-components.section("What does a whole run cost?", words_run.intro(numbers))
+with prose.together():
+    components.figures(words.figures(numbers))
+    components.note(words.below_picture(numbers, equal=equal))
+    components.derivation(words.arithmetic(numbers), key="shapes_arithmetic")
+    components.section("What does a whole run cost?", words_run.intro(numbers))
 drawing.run(
     key="shapes_run",
     data=scenes.run(numbers, equal=equal, measure=state.value("run_measure")),
@@ -38,10 +38,11 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     controls.slider("run_prompt", "Tokens of the prompt")
     controls.slider("run_tokens", "Tokens to generate")
     controls.segments("run_measure", "Triangle of", {"rows": "rows", "flops": "FLOPs", "seconds": "time"})
-components.note(words_run.triangle(numbers))
 offers.file("Bill of the run, a row a step", "csv", lambda: spreadsheet.frame(numbers.run_table()))
 
-components.section("The rows gather, the squares do not", words_batch.gathered(numbers))
+with prose.together():
+    components.note(words_run.triangle(numbers))
+    components.section("The rows gather, the squares do not", words_batch.gathered(numbers))
 drawing.gathered(key="shapes_gathered", data=scenes.gathered(numbers), on_lengths_change=moves.lengths_moved)
 
 components.section("A chunk of a prompt beside decodes", words_batch.mixed(numbers))

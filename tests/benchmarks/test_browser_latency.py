@@ -116,7 +116,9 @@ def moves(page: Page, slider: str, count: int) -> list[list[float]]:
     for _ in range(2 * count):
         end = moved.evaluate("it => it.value === it.max")
         moved.press("Home" if end else "ArrowRight")
-        changed = page.wait_for_function(QUIET, arg=[QUIET_MS, NOTHING_MS], timeout=LOAD_MS, polling=POLL_MS).json_value()
+        changed = page.wait_for_function(
+            QUIET, arg=[QUIET_MS, NOTHING_MS], timeout=LOAD_MS, polling=POLL_MS
+        ).json_value()
         times += [sorted(changed)] if changed else []
         if len(times) == count:
             break

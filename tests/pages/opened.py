@@ -33,11 +33,17 @@ def sound(at: AppTest) -> AppTest:
 
 
 def press(at: AppTest, label: str) -> AppTest:
-    """Press the button of this label, with its spaces as people write them."""
-    buttons = [button for button in at.button if plain(button.label) == label]
-    assert len(buttons) == 1, [plain(button.label) for button in at.button]
+    """Press the button of this label, or with this answer at the end of its row; spaces as people write them."""
+    buttons = [button for button in at.button if named(button.label) == label]
+    assert len(buttons) == 1, [named(button.label) for button in at.button]
     buttons[0].click()
     return ran(at)
+
+
+def named(label: str) -> str:
+    """A label as it is read, without the markup of a row's answer and what stands before it."""
+    answer = re.search(r"\*\*(.+)\*\*$", label)
+    return plain(re.sub(r"\\(.)", r"\1", answer[1] if answer else label))
 
 
 def plain(text: object) -> str:

@@ -7,8 +7,9 @@ from tests.pages.opened import press, ran
 
 
 def components_of(at) -> set[str]:
-    """Keys of the invisible and small parts that are drawn in the browser."""
-    return {key for key in ("hint", "leave") if any(key in str(part.proto.id) for part in at.get("bidi_component"))}
+    """What is drawn in the browser beside the page: a hint, and the way out."""
+    drawn = {"leave"} if any("leave" in str(part.proto.id) for part in at.get("bidi_component")) else set()
+    return drawn | ({"hint"} if at.session_state["_hint"] else set())
 
 
 @pytest.mark.parametrize("page", ["", "roofline", "shapes", "scheduler"])
