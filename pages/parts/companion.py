@@ -1,24 +1,23 @@
 """What goes with a page in the browser, drawn after it: one element for all of it, as each one costs a move its time.
 
-It names the pictures, keeps derivations open and copies them, says when the server is gone, shows the hint of a first
-visit, and holds the address to the controls.
+It names the pictures, keeps derivations open and copies them, shows the hint of a first visit, and holds the address to
+the controls.
 """
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import address, folded, hints, lost, speaking
+from pages.parts import address, folded, hints, speaking
 from pages.parts.copying import COPY
 
 _companion = st.components.v2.component(
     "companion",
-    html=lost.HTML + hints.HTML,
-    css=lost.CSS + hints.CSS,
+    html=hints.HTML,
+    css=hints.CSS,
     js=COPY
     + speaking.JS
     + folded.JS
-    + lost.JS
     + hints.JS
     + address.JS
     + """
@@ -30,7 +29,6 @@ export default function ({ data, parentElement }) {
     watching.set(parentElement, stop);
     namePictures(stop.signal);
     keepOpenAndCopy(stop.signal);
-    watchServer(parentElement.querySelector(".lost"), data.lost, stop.signal);
   }
   showHint(parentElement.querySelector(".hint"), data.hint);
   keepAddress(data.address);
@@ -42,4 +40,4 @@ export default function ({ data, parentElement }) {
 
 def draw() -> None:
     """Send the companion along; last, for the address is that of the controls as the page has left them."""
-    _companion(key="companion", data={"lost": lost.DATA, "hint": hints.shown(), "address": address.wanted()})
+    _companion(key="companion", data={"hint": hints.shown(), "address": address.wanted()})

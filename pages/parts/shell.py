@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import companion, controls, hints, offers, presenting, share, state, theme
+from pages.parts import companion, controls, hints, live_rates, lost, offers, presenting, share, state, theme
 from pages.parts.heap import HEAP
 
 # Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
@@ -38,7 +39,7 @@ export default function () {
 )
 
 
-_PAGES = "_pages"
+_PAGES, _SEEN = "_pages", "_seen"
 
 
 def pages() -> list[StreamlitPage]:
@@ -60,15 +61,37 @@ def run(pages: Sequence[StreamlitPage]) -> None:
     with st.sidebar:
         presenting.offer()
     presenting.exit_button()
+    state.shared_part_ends()
+    st.session_state[_SEEN] = _what_the_sidebar_shows()
+    _body(page)
+    lost.watch()
+    if boxed:  # last, so that nothing changes its place when it is gone in the next run
+        _dismiss(key="dismiss_page_not_found")
+
+
+@st.fragment
+def _body(page: StreamlitPage) -> None:
+    """The page and what goes with it. Its own controls run it alone: a third of a move is spared without the sidebar.
+
+    What a page sets of the sidebar's controls runs everything.
+    """
+    if state.alone() and st.session_state[_SEEN] != _what_the_sidebar_shows():
+        st.rerun()
+    state.body_begins()
     offers.begin(page.title.lower())
     hints.begin()
     corner = st.container(key="share_corner")
+    page._can_be_called = True  # noqa: SLF001  # once a run, says Streamlit, and does not count a fragment's as one
     with suppress(StopException):  # of a page that has said all that there is to say
         page.run()
     with corner:
         share.menu()
     state.publish()
     companion.draw()
-    if boxed:  # last, so that nothing changes its place when it is gone in the next run
-        _dismiss(key="dismiss_page_not_found")
     HEAP.settle()
+
+
+def _what_the_sidebar_shows() -> list[Any]:
+    found = st.session_state.to_dict()
+    controls = [found.get(key) for key in (*state.SCENARIO, "pinned", "present")]
+    return [*controls, live_rates.profile(), live_rates.pending()]

@@ -281,6 +281,7 @@ CONTROLS: dict[str, Control] = {
 }
 
 _RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
+_SHARED = "_shared_part"
 
 
 def value(key: str) -> Any:
@@ -414,6 +415,17 @@ def restore() -> None:
             put(**{key: restored.values[key]})
         elif travelled and not control.bound:
             st.session_state[key] = control.default
+
+
+def shared_part_ends() -> None:
+    """Remember what the shared part has drawn and said, for runs of the page alone."""
+    st.session_state[_SHARED] = set(st.session_state[_DRAWN]), list(st.session_state[_SAID])
+
+
+def body_begins() -> None:
+    """Take up from the shared part, which is not drawn when the page is run alone."""
+    drawn, said = st.session_state[_SHARED]
+    st.session_state[_DRAWN], st.session_state[_SAID] = set(drawn), list(said)
 
 
 def drawn(key: str) -> None:

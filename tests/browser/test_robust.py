@@ -191,9 +191,12 @@ def test_a_browser_whose_server_is_started_again_finds_what_its_address_says(
     with serving(tmp_path / "first") as first, proxied(first) as proxy:
         page = visit(new_page(server=proxy.address), "batching?batch=64&model=llama-3.1-8b")
         headline = page.locator("h1").inner_text()
+        runs = page.locator(".st-key-lost [data-run]")
+        run = runs.get_attribute("data-run") or ""
         with serving(tmp_path / "second") as second:
             proxy.target = second
             lose_connection(page, proxy)
+            expect(runs).not_to_have_attribute("data-run", run, timeout=LOAD_MS)  # it knows the page again
             settle(page)
             slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
             expect(page.locator("h1")).to_have_text(headline, timeout=LOAD_MS)
@@ -221,7 +224,7 @@ def test_behind_a_proxy_with_a_prefix_every_page_loads_and_links_keep_it(new_pag
         visit(page, "batching?batch=64")
         expect(page.get_by_role("slider", name="Sequences decoding, B")).to_have_attribute("aria-valuetext", "64")
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page.get_by_role("button", name="Share").click()
+        page.get_by_role("button", name="Share", exact=True).click()
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
