@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import costmodel as cm
@@ -442,11 +443,24 @@ def publish() -> None:
         control = CONTROLS[key]
         text = None if current == control.default else control.write(current)
         if text is None and key in written:
-            del st.query_params[key]
+            _unless_bound(st.query_params.pop, key)
         elif text is not None and written.get(key) != text:
             changed[key] = text
-    if changed:
-        st.query_params.update(changed)
+    if changed and not _unless_bound(st.query_params.update, changed):
+        for key, text in changed.items():
+            _unless_bound(st.query_params.update, {key: text})
+
+
+def _unless_bound(write: Callable[[Any], object], what: Any) -> bool:
+    """Write a URL; False where Streamlit keeps a parameter for a slider that this run has not drawn, but the last had.
+
+    The browser then writes it (``address``).
+    """
+    try:
+        write(what)
+    except StreamlitAPIException:
+        return False
+    return True
 
 
 def address() -> dict[str, str]:

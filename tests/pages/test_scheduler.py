@@ -14,9 +14,11 @@ from costmodel import serving
 from pages.parts import state
 from pages.parts.scenario import Scenario
 from pages.scheduler import charts, frames, runs, step_view, stories, sweep_view, words, workloads
+from tests.pages.app import link
 from tests.pages.app import open_app as open_page
 from tests.pages.app import text as text_of
 from tests.pages.drawing import svg
+from tests.pages.opened import ran
 
 QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
 SCENARIO = Scenario(QWEN, H100, cm.Precision())
@@ -112,6 +114,16 @@ def test_a_bad_link_gets_a_notice_and_the_default(query):
     assert not page.exception
     assert next(iter(query)) in text_of(page)
     assert "30 arrived" in text_of(page)
+
+
+def test_a_knob_that_leaves_the_page_keeps_its_value_and_the_link_has_it():
+    at = open_page("scheduler")
+    ran(at.select_slider(key="rate").set_value(500))
+    ran(at.selectbox(key="arrivals").set_value("at_once"))
+    ran(at)
+    assert link(at) == {"arrivals": "at_once", "rate": "500"}
+    ran(at.selectbox(key="arrivals").set_value("poisson"))
+    assert at.select_slider(key="rate").value == 500
 
 
 def test_a_step_past_the_end_is_the_last_one():
