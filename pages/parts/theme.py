@@ -170,8 +170,8 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 .sc-code {{max-height: 9rem; overflow: auto; margin: 0; padding: .5rem .7rem; font-size: .8125rem; line-height: 1.45;
   border: 1px solid var(--rule); border-radius: 4px; white-space: pre;}}
 .st-key-roof form.vega-bindings {{display: none;}}
-.st-key-what_if, .st-key-ride_along, .st-key-companion, .st-key-lost, .st-key-dismiss_page_not_found {{
-  position: absolute;}}
+.st-key-what_if, .st-key-ride_along, .st-key-companion, .st-key-lost, [class*=st-key-keep_address],
+.st-key-dismiss_page_not_found {{position: absolute;}}
 .stApp [data-testid=stCaptionContainer] {{opacity: 1;}}
 .stApp [data-testid=stCaptionContainer] p {{color: var(--muted);}}
 .stApp [data-testid=stBaseButton-primary] p {{color: var(--paper);}}
