@@ -51,17 +51,15 @@ def _twice() -> None:
 
     from pages.parts import components, offers, prose
 
-    def part(number: int) -> None:
-        @prose.kept(number, "words")
-        def text() -> None:
-            streamlit.session_state["written"] = True
-            components.note(f"number {number}")
-            components.Table([components.Column("n", str)], [number]).draw()
-
     offers.begin("page")
     components.section("Of the table")
     for number in (1, 2, 1):
-        part(number)
+
+        @prose.kept(number, "words")
+        def text() -> None:
+            streamlit.session_state["written"] = [*streamlit.session_state.get("written", []), number]
+            components.note(f"number {number}")
+            components.Table([components.Column("n", str)], [number]).draw()
 
 
 def test_what_is_about_the_same_is_written_once_and_offered_each_time() -> None:
