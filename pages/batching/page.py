@@ -7,7 +7,7 @@ from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
 from pages.parts import address, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
-from pages.parts.shared import kept, shared
+from pages.parts.shared import shared
 
 numbers = shared(
     Batching(
@@ -20,14 +20,14 @@ numbers = shared(
     )
 )
 
-components.top(numbers.scenario, *kept(words.headline, numbers))
+components.top(numbers.scenario, *words.headline(numbers))
 if trouble := words.trouble(numbers):
     components.complaint(trouble)
 layers.draw(
     charts.tradeoff_spec(),
-    kept(frames.tradeoff, numbers),
+    frames.tradeoff(numbers),
     key="tradeoff",
-    message=kept(words.tradeoff_alt, numbers),
+    message=words.tradeoff_alt(numbers),
 )
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="load"):
@@ -37,66 +37,50 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     if not numbers.estimates:
         controls.switch("count", "Count the caches", off="weights", on="attention")
 
-
-@prose.kept(numbers)
-def figures_and_market() -> None:
+with prose.together():
     components.figures(words.figures(numbers))
     components.note(words.below_picture(numbers))
     components.derivation(words.arithmetic(numbers), key="batching_sums")
     components.section(words.MARKET, words.market(numbers))
     components.derivation(words.market_lines(numbers), key="market_sums", title=words.market_sum(numbers))
+layers.draw(charts.market_spec(), frames.market(numbers), key="market", message=words.market_alt(numbers))
 
-
-layers.draw(charts.market_spec(), kept(frames.market, numbers), key="market", message=kept(words.market_alt, numbers))
-
-
-@prose.kept(numbers)
-def bills() -> None:
+with prose.together():
     components.section(words.BILLS, words.bills(numbers))
     components.derivation(words.bills_lines(numbers), key="bills_sums", title=words.bills_sum(numbers))
-
-
-by_batch, by_context = kept(words.bills_by_batch_alt, numbers), kept(words.bills_by_context_alt, numbers)
+by_batch, by_context = words.bills_by_batch_alt(numbers), words.bills_by_context_alt(numbers)
 layers.draw(
     charts.bills_by_batch_spec(),
-    kept(frames.bills_by_batch, numbers),
+    frames.bills_by_batch(numbers),
     key="bills_batch",
     message=by_batch,
 )
 layers.draw(
     charts.bills_by_context_spec(),
-    kept(frames.bills_by_context, numbers),
+    frames.bills_by_context(numbers),
     key="bills_context",
     message=by_context,
 )
-
-
-@prose.kept(numbers)
-def intensity() -> None:
+with prose.together():
     components.note(words.bills_note(numbers))
     components.section(words.INTENSITY, words.intensity(numbers))
     components.derivation(words.intensity_lines(numbers), key="intensity_sums", title=words.intensity_sum(numbers))
-
-
 layers.draw(
     charts.intensity_spec(),
-    kept(frames.intensity, numbers),
+    frames.intensity(numbers),
     key="intensity",
-    message=kept(words.intensity_alt, numbers),
+    message=words.intensity_alt(numbers),
 )
 
 if numbers.experts is not None:
-
-    @prose.kept(numbers)
-    def experts() -> None:
+    with prose.together():
         components.section(words.EXPERTS, words.experts(numbers))
         components.derivation(words.experts_lines(numbers), key="experts_sums", title=words.experts_sum(numbers))
-
     layers.draw(
         charts.experts_spec(),
-        kept(frames.experts, numbers),
+        frames.experts(numbers),
         key="experts",
-        message=kept(words.experts_alt, numbers),
+        message=words.experts_alt(numbers),
     )
 
 
@@ -104,34 +88,28 @@ if numbers.experts is not None:
 def prompt_arrives() -> None:
     """A prompt beside the batch; its own two sliders rerun nothing else."""
     arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
-
-    @prose.kept(arrival)
-    def ways() -> None:
+    with prose.together():
         components.section(words_steps.WAYS, words_steps.ways(arrival))
         components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
-
     layers.draw(
         charts_steps.ways_spec(),
-        kept(frames_steps.ways, arrival),
+        frames_steps.ways(arrival),
         key="ways",
-        message=kept(words_steps.ways_alt, arrival),
+        message=words_steps.ways_alt(arrival),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="arrival"):
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("prefill_chunk", "Chunk of it in a step, tokens")
-
-    @prose.kept(arrival)
-    def ways_and_free_chunk() -> None:
+    with prose.together():
         words_steps.ways_table(arrival).draw()
         components.note(words_steps.ways_note(arrival))
         components.section(words_steps.FREE, words_steps.FREE_RULE)
         components.derivation(words_steps.free_lines(arrival), key="free_sums", title=words_steps.free_sum(arrival))
-
     layers.draw(
         charts_steps.chunk_spec(),
-        kept(frames_steps.chunk, arrival),
+        frames_steps.chunk(arrival),
         key="chunk",
-        message=kept(words_steps.free_alt, arrival),
+        message=words_steps.free_alt(arrival),
     )
     components.note(words_steps.free_note(arrival))
     address.keep("arrival")
@@ -141,16 +119,13 @@ def prompt_arrives() -> None:
 def guesses_ahead() -> None:
     """Speculative decoding of the batch; its own two sliders rerun nothing else."""
     drafting = shared(Drafting(numbers, drafts=state.value("drafts"), draft_cost=state.value("draft_cost")))
-
-    @prose.kept(drafting)
-    def drafts() -> None:
+    with prose.together():
         components.section(words_steps.DRAFTS, words_steps.drafting(drafting))
         components.derivation(
             words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
         )
-
-    alt = kept(words_steps.drafting_alt, drafting)
-    layers.draw(charts_steps.drafts_spec(), kept(frames_steps.drafts, drafting), key="drafts_picture", message=alt)
+    alt = words_steps.drafting_alt(drafting)
+    layers.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafting), key="drafts_picture", message=alt)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="drafting"):
         controls.slider("drafts", "Drafts of each sequence, k")
         controls.slider("draft_cost", "A draft costs, in decode steps", "Making one draft for every sequence.")
@@ -166,6 +141,6 @@ def arrival() -> Arrival:
     return shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
 
 
-chunk = kept(words_steps.largest_chunk, arrival())
-components.questions([kept(words.company, numbers), kept(words.history, numbers), chunk], key="batching_question")
+chunk = words_steps.largest_chunk(arrival())
+components.questions([words.company(numbers), words.history(numbers), chunk], key="batching_question")
 offers.python(lambda: snippet.code(arrival(), state.own_model()))

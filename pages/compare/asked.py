@@ -13,7 +13,6 @@ from pages.compare.numbers import Pair, Side, side
 from pages.memory import asked as memory_asked
 from pages.parts import controls, live_rates, resolve, state
 from pages.parts.scenario import Scenario
-from pages.parts.shared import shared
 
 PINNED = "pinned"
 
@@ -27,10 +26,7 @@ def pair() -> tuple[Pair, list[str]]:
     a = _side("A", scenario, values, state.value("hourly"))
     b = _side("B", other, {**theirs, "count": values["count"]}, state.value("hourly_b") or state.value("hourly"))
     carried = words.carried(state.value("pinned"))
-    return shared(Pair(a, b)), [
-        *(sentence for sentence in (said, carried) if sentence),
-        *(f"B: {note}" for note in notes),
-    ]
+    return Pair(a, b), [*(sentence for sentence in (said, carried) if sentence), *(f"B: {note}" for note in notes)]
 
 
 def _values(values: dict[str, Any], scenario: Scenario) -> tuple[dict[str, Any], str]:

@@ -12,39 +12,28 @@ from pages.memory import asked
 from pages.parts import chart_layers as layers
 from pages.parts import codec, components, controls, offers, prose, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
-from pages.parts.shared import kept
 
 
 def show() -> None:
     """Draw the view."""
     league = shared(_league())
-    components.top(league.scenario, *kept(words.headline, league), context="floors from datasheets; nothing measured")
+    components.top(league.scenario, *words.headline(league), context="floors from datasheets; nothing measured")
     layers.draw(
-        league_charts.league_spec(),
-        kept(league_frames.picture, league),
-        key="league_picture",
-        message=kept(words.alt, league),
+        league_charts.league_spec(), league_frames.picture(league), key="league_picture", message=words.alt(league)
     )
     _workload()
     components.note(words.below_picture(league))
 
     _chosen(league)
-
-    @prose.kept(league)
-    def chosen_and_heading() -> None:
+    with prose.together():
         components.figures(words.figures(league.row))
         components.derivation(words.arithmetic(league.row), key="league_sums")
         components.section("The league", words.section(league))
-
     _which()
     with st.container(key="league_table"):
-
-        @prose.kept(league)
-        def table() -> None:
-            words.table(league).draw()
-
+        words.table(league).draw()
     components.note(words.below_table())
-    components.questions(kept(words.questions, league), key="league_question")
+    components.questions(words.questions(league), key="league_question")
     offers.python(lambda: snippet.league(league, state.own_model()))
 
 

@@ -9,7 +9,6 @@ from pages.compare import map_words as words
 from pages.compare.map_numbers import Map, shared
 from pages.parts import chart_layers as layers
 from pages.parts import components, controls, offers, prose, state
-from pages.parts.shared import kept
 
 _CONTEXT = "floors from the datasheet; nothing measured"
 
@@ -35,19 +34,16 @@ def show() -> None:
         components.complaint(refusal)
         _axes()
         return
-    components.top(scenario, *kept(words.headline, drawn), context=_CONTEXT)
+    components.top(scenario, *words.headline(drawn), context=_CONTEXT)
     spec = map_charts.map_spec(drawn.x, drawn.y, drawn.shown)
-    layers.draw(spec, kept(map_frames.picture, drawn), key="map_picture", message=kept(words.alt, drawn))
+    layers.draw(spec, map_frames.picture(drawn), key="map_picture", message=words.alt(drawn))
     _axes()
     _workload(drawn)
-
-    @prose.kept(drawn)
-    def figures_and_arithmetic() -> None:
+    with prose.together():
         components.figures(words.figures(drawn))
         components.note(words.below_picture(drawn))
         components.derivation(words.arithmetic(drawn), key="map_sums")
-
-    components.questions(kept(words.questions, drawn), key="map_question")
+    components.questions(words.questions(drawn), key="map_question")
     offers.python(lambda: snippet.plane(drawn, state.own_model()))
 
 

@@ -8,7 +8,6 @@ from pages.compare import asked, charts, deltas, frames, frames_batching, servin
 from pages.compare.numbers import Pair
 from pages.parts import chart_layers as layers
 from pages.parts import components, controls, offers, prose
-from pages.parts.shared import kept
 
 DIFFERENCES = "What differs"
 MORE = "What batching buys each: price against speed, the two bills, intensity"
@@ -23,9 +22,9 @@ def show() -> None:
         for sentence in said:
             components.complaint(sentence)
         components.note(words.sides(pair))
-    picture = kept(frames.time, pair)
+    picture = frames.time(pair)
     alt = picture.said("Time of a step against the tokens in it")
-    layers.draw(charts.time_spec(), kept(frames.Picture.data, picture), key="pair_time", message=alt)
+    layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
     asked.other()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
         controls.slider("batch", "Sequences decoding")
@@ -36,15 +35,8 @@ def show() -> None:
         components.note(words.below_picture(pair))
         components.section(DIFFERENCES)
     with st.container(key="reasons_pair"):
-
-        @prose.kept(pair)
-        def differences() -> None:
-            deltas.table(deltas.deltas(pair), DIFFERENCES).draw()
-
-    @prose.kept(pair)
-    def arithmetic() -> None:
-        components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the differences")
-
+        deltas.table(deltas.deltas(pair), DIFFERENCES).draw()
+    components.derivation(words.arithmetic(pair), key="pair_sums", title="Show the arithmetic of the differences")
     with st.container(horizontal=True, gap="medium", key="prices"):
         controls.slider("hourly", "A GPU of A for an hour, $")
         controls.slider("hourly_b", "A GPU of B for an hour, $", "0: the same as A's.")
@@ -57,30 +49,28 @@ def show() -> None:
 def _pictures(pair: Pair) -> None:
     """The other pictures of the dashboard, each with both."""
     components.section("Under the roof")
-    picture = kept(frames.roof, pair)
+    picture = frames.roof(pair)
     alt = picture.said("What the arithmetic reaches against the FLOPs for each byte")
-    layers.draw(charts.roof_spec(), kept(frames.Picture.data, picture), key="pair_roof", message=alt)
+    layers.draw(charts.roof_spec(), picture.data(), key="pair_roof", message=alt)
 
     components.section("As the batch grows")
     left, right = st.columns(2, gap="medium")
     with left:
-        picture = kept(frames.latency, pair)
+        picture = frames.latency(pair)
         alt = picture.said("Latency of a token against the batch")
-        layers.draw(charts.latency_spec(), kept(frames.Picture.data, picture), key="pair_latency", message=alt)
+        layers.draw(charts.latency_spec(), picture.data(), key="pair_latency", message=alt)
     with right:
-        picture = kept(frames.speed, pair)
+        picture = frames.speed(pair)
         alt = picture.said("Tokens a second of all sequences against the batch")
-        layers.draw(charts.speed_spec(), kept(frames.Picture.data, picture), key="pair_speed", message=alt)
+        layers.draw(charts.speed_spec(), picture.data(), key="pair_speed", message=alt)
 
     components.section("As the context grows")
-    picture = kept(frames.context, pair)
+    picture = frames.context(pair)
     alt = picture.said("Time of a decode step against the context, caches counted")
-    layers.draw(charts.context_spec(), kept(frames.Picture.data, picture), key="pair_context", message=alt)
+    layers.draw(charts.context_spec(), picture.data(), key="pair_context", message=alt)
 
     components.section("In memory")
-    layers.draw(
-        charts.memory_spec(), kept(frames.memory, pair), key="pair_memory", message=kept(frames.memory_said, pair)
-    )
+    layers.draw(charts.memory_spec(), frames.memory(pair), key="pair_memory", message=frames.memory_said(pair))
 
 
 @st.fragment
@@ -92,8 +82,8 @@ def _batching(pair: Pair) -> None:
     with box:
         for name, said, spec, frame in _BATCHING:
             if name != "streamed" or frames_batching.with_experts(pair):
-                picture = kept(frame, pair)
-                layers.draw(spec(), kept(frames.Picture.data, picture), key=f"pair_{name}", message=picture.said(said))
+                picture = frame(pair)
+                layers.draw(spec(), picture.data(), key=f"pair_{name}", message=picture.said(said))
 
 
 _PRICE = "Price of a million tokens against the speed of each sequence"

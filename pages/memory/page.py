@@ -6,7 +6,6 @@ from pages.memory import asked, charts, snippet, words
 from pages.memory.numbers import Memory
 from pages.parts import chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
-from pages.parts.shared import kept
 
 scenario = controls.scenario().counted()
 numbers = asked.memory(scenario)
@@ -16,8 +15,8 @@ if not numbers.known:
     components.top(scenario, *words.not_published(numbers), context=context)
     asked.own_memory(numbers)
 else:
-    components.top(scenario, *kept(words.headline, numbers), context=context)
-    bar_alt = kept(words.bar_alt, numbers)
+    components.top(scenario, *words.headline(numbers), context=context)
+    bar_alt = words.bar_alt(numbers)
     chart.draw(charts.bar_spec(), once(Memory.bar_data, numbers), key="memory_bar", alt=bar_alt, title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
@@ -29,8 +28,7 @@ else:
     if scenario.hardware.memory is None:
         asked.own_memory(numbers)
 
-    @prose.kept(numbers)
-    def figures_and_arithmetic() -> None:
+    with prose.together():
         components.figures(words.figures(numbers))
         components.note(words.below_picture(numbers))
         components.derivation(words.arithmetic(numbers), key="memory_sums")
@@ -41,13 +39,12 @@ else:
 
     components.section("How many fit, by context", words.CURVE)
     if numbers.weights_alone_fit:
-        curve, alt = once(Memory.curve_data, numbers), kept(words.curve_alt, numbers)
+        curve, alt = once(Memory.curve_data, numbers), words.curve_alt(numbers)
         chart.draw(charts.curve_spec(), curve, key="memory_curve", alt=alt, title=words.MOST)
     else:
         components.note("The weights alone do not fit, so no sequence of any length does.")
 
-    @prose.kept(numbers)
-    def parts() -> None:
+    with prose.together():
         components.section("What is where", words.rounding(numbers))
         words.parts_table(numbers).draw()
         if numbers.gpus > 1:

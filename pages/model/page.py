@@ -6,24 +6,22 @@ from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
 from pages.parts import chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
-from pages.parts.shared import kept, shared
+from pages.parts.shared import shared
 
 scenario = controls.scenario().counted()
 numbers = shared(Understood(scenario, state.value("context")))
 
-components.top(scenario, *kept(words.headline, numbers), context="counted from the config; nothing measured")
+components.top(scenario, *words.headline(numbers), context="counted from the config; nothing measured")
 if words.left_out(numbers):
     components.complaint(words.left_out(numbers))
 
-stack, alt = once(Understood.stack_data, numbers), kept(words.stack_alt, numbers)
+stack, alt = once(Understood.stack_data, numbers), words.stack_alt(numbers)
 chart.draw(charts.stack_spec(len(numbers.lanes)), stack, key="stack", alt=alt, title="The layers of the model")
 with st.container(width=420, key="model_context"):
     controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")
 own.ask()
 
-
-@prose.kept(numbers)
-def understood() -> None:
+with prose.together():
     components.figures(words.figures(numbers))
     components.note(words.read_from(numbers))
     components.section("How a naive reading would differ")
@@ -35,7 +33,6 @@ def understood() -> None:
     components.section("What was understood", "Open any number to see where it comes from.")
     for item in words.understood(numbers):
         components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
-
 
 components.questions(words.questions(), key="model_question")
 offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -7,8 +7,7 @@ before somebody asks for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -60,26 +59,6 @@ def current() -> Offers:
     """What the page has offered so far."""
     found: Offers = st.session_state.setdefault(_KEPT, Offers())
     return found
-
-
-@contextmanager
-def recorded() -> Iterator[Offers]:
-    """Note what is offered in the block by itself, to be added later, as often as its part of the page is drawn."""
-    outer = current()
-    inner = Offers(outer.page, outer.section)
-    st.session_state[_KEPT] = inner
-    try:
-        yield inner
-    finally:
-        st.session_state[_KEPT] = outer
-
-
-def add(more: Offers) -> None:
-    """Offer what was recorded."""
-    offers = current()
-    offers.section = more.section
-    offers.pictures |= more.pictures
-    offers.files |= more.files
 
 
 def picture(key: str, title: str, part: str = "") -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, prose, state
-from pages.parts.shared import kept, shared
+from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
 from pages.roofline.roof_chart import roof_spec
@@ -21,10 +21,9 @@ numbers = shared(
     )
 )
 
-components.top(numbers.scenario, *kept(words.headline, numbers))
+components.top(numbers.scenario, *words.headline(numbers))
 
-time_alt = kept(words.time_alt, numbers)
-chart.draw(time_spec(), kept(time_data, numbers), key="time", alt=time_alt, title=words.TIME)
+chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers), title=words.TIME)
 dragging.bridge(["time", "roof"])
 hints.show("roofline", "Drag bandwidth or compute under the picture: it follows while you drag.")
 
@@ -34,31 +33,22 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium", ke
     controls.slider("context", "Context of each, tokens")
     controls.switch("count", "Count the caches", off="weights", on="attention")
 
-
-@prose.kept(numbers)
-def figures_and_arithmetic() -> None:
+with prose.together():
     components.figures(words.figures(numbers))
     components.note(words.below_picture(numbers))
     components.derivation(arithmetic.arithmetic(numbers), key="arithmetic")
     components.section("The same step under the roof", words.under_the_roof(numbers))
-
-
-roof_alt = kept(words.roof_alt, numbers)
-chart.draw(roof_spec(), kept(roof_data, numbers), key="roof", alt=roof_alt, title=words.ROOF)
+chart.draw(roof_spec(), roof_data(numbers), key="roof", alt=words.roof_alt(numbers), title=words.ROOF)
 
 components.section("Where the step goes")
 with st.container(horizontal=True, horizontal_alignment="distribute", key="table_controls"):
     shown = controls.segments("step", "Step", table.STEPS)
     sort = controls.segments("sort", "Sorted by", table.SORTS)
 profile = live_rates.speaking(numbers.scenario.model)
-
-
-@prose.kept(numbers, shown, sort, profile)
-def table_and_note() -> None:
-    measured = table.ratios(numbers.scenario, numbers.steps[shown], profile)
+measured = table.ratios(numbers.scenario, numbers.steps[shown], profile)
+with prose.together():
     table.of_step(numbers.cost_of(shown), sort, measured).draw()
     components.note(words.below_table(numbers, shown))
-
 
 components.questions(words.questions(numbers), key="roofline_question")
 offers.python(lambda: snippet.code(numbers, shown, state.own_model()))

@@ -44,29 +44,3 @@ def test_a_row_shows_its_text_as_it_is_written_and_sets_its_controls() -> None:
 def test_no_character_of_a_row_is_markup(text: str) -> None:
     escaped = components._as_markdown(text)
     assert escaped.replace("\\\\", "").count("\\") == sum(text.count(sign) for sign in "`*_{}[]()#!:$~<>|")
-
-
-def _twice() -> None:
-    import streamlit
-
-    from pages.parts import components, offers, prose
-
-    offers.begin("page")
-    components.section("Of the table")
-    for number in (1, 2, 1):
-
-        @prose.kept(number, "words")
-        def text() -> None:
-            streamlit.session_state["written"] = [*streamlit.session_state.get("written", []), number]
-            components.note(f"number {number}")
-            components.Table([components.Column("n", str)], [number]).draw()
-
-
-def test_what_is_about_the_same_is_written_once_and_offered_each_time() -> None:
-    for first in (True, False):
-        at = AppTest.from_function(_twice).run()
-        assert not at.exception
-        texts = [part.proto.body for part in at.get("html")][1:]
-        assert [f"number {n}" in text for n, text in zip((1, 2, 1), texts, strict=True)] == [True] * 3
-        assert ("written" in at.session_state) == first
-        assert [file.title for file in at.session_state["_offers"].files.values()] == ["Of the table"]
