@@ -20,6 +20,6 @@ def shared(numbers: T) -> T:
     return found
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def _first(numbers: T) -> T:
     return numbers
