@@ -170,5 +170,5 @@ def new_page(windows: Windows, watch: Watch) -> Iterator[NewPage]:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest, new_page: NewPage) -> Page:
-    """A page of the served app, not opened yet: light and desktop, or as `every_view` says."""
+    """A page of the served app, not opened yet: light and desktop, or as `wide_and_narrow` says."""
     return new_page(getattr(request, "param", "light"))

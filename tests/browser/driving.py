@@ -54,11 +54,11 @@ VIEWS = {
     "dark": View(1280, 900, "dark"),
     "phone": View(390, 844, "light"),
     "phone-dark": View(390, 844, "dark"),
+    "wall": View(1920, 1080, "light"),
 }
 
 wide_and_narrow = pytest.mark.parametrize("page", ["light", "phone"], indirect=True)
 """Of what fits, in which the theme changes nothing; the tours of all pages see the dark one too."""
-every_view = pytest.mark.parametrize("page", ["light", "dark", "phone"], indirect=True)
 
 
 @dataclass

@@ -39,7 +39,6 @@ def test_labels_keep_apart_in_other_settings(page: Page, query: str) -> None:
     assert page.evaluate(MEETING_LABELS) == []
 
 
-@pytest.mark.parametrize("page", ["light", "phone-dark"], indirect=True)
 def test_a_slider_moves_the_marks_the_link_keeps_it_and_a_reload_restores_it(page: Page) -> None:
     visit(page, "batching")
     at = mark(page, "tradeoff", "B = 1: each waits")
@@ -92,12 +91,3 @@ def test_a_worked_number_opens_into_its_derivation(page: Page) -> None:
     visit(page, "batching?batch=64")
     page.get_by_text("1.19\u00a0GB ÷ 64 = 18.6\u00a0MB of weights, beside 235\u00a0MB of cache").click()
     expect(page.get_by_text("(2,048 read + 1 written) × 114,688 bytes")).to_be_visible()
-
-
-def test_lines_take_the_colours_of_the_theme(new_page) -> None:
-    strokes = {}
-    for view in ("light", "dark"):
-        page = visit(new_page(view), "batching")
-        lines = page.locator(".st-key-tradeoff svg g.mark-line path[stroke-width='4']")
-        strokes[view] = str(lines.first.get_attribute("stroke")).lower()
-    assert strokes == {"light": "#3a5bb0", "dark": "#7599f1"}

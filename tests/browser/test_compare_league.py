@@ -84,7 +84,6 @@ def test_rows_are_sorted_and_filtered_and_a_reload_keeps_it(page: Page) -> None:
     expect(page.get_by_text(f"{len(google)} of {len(cm.hardware())} accelerators")).to_be_visible()
 
 
-@pytest.mark.parametrize("page", ["light", "phone-dark"], indirect=True)
 def test_a_price_of_its_own_changes_the_cost_and_survives_a_reload(page: Page) -> None:
     visit(page, f"{LEAGUE}&league_row=h200-sxm")
     cost = row(page, "H200 SXM").locator("td").last

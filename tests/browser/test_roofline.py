@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import codec
 from tests.browser.conftest import NewPage
-from tests.browser.driving import every_view, settle, visit, wide_and_narrow
+from tests.browser.driving import settle, visit, wide_and_narrow
 from tests.browser.server import serving
 
 LONG = 15_000  # ms, a bound against hanging
@@ -66,7 +66,7 @@ def test_the_page_loads_and_fits(page: Page) -> None:
     assert chart["width"] <= page.viewport_size["width"]  # type: ignore[index]  # every view has a size
 
 
-@every_view
+@wide_and_narrow
 def test_a_slider_moves_the_mark_the_link_keeps_it_and_a_reload_restores_it(page: Page) -> None:
     visit(page, "roofline")
     before = mark(page, "decode").get_attribute("transform")

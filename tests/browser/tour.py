@@ -166,9 +166,10 @@ def for_an_audience(width: int, height: int, type_: float) -> Check:
     """What is small, cut off or a control in a presentation of this size, whose headline has ``type_`` px at least."""
 
     def check(page: Page) -> list[str]:
-        page.set_viewport_size({"width": width, "height": height})
-        page.reload()  # as it opens at this size: pictures that were drawn at another one follow a little later
-        settle(page)
+        if page.viewport_size != {"width": width, "height": height}:
+            page.set_viewport_size({"width": width, "height": height})
+            page.reload()  # as it opens at this size: pictures that were drawn at another one follow a little later
+            settle(page)
         headline = page.locator("h1")
         wrong = _controls(page) + page.evaluate(_CUT_OFF, width)
         box = headline.bounding_box()
@@ -226,7 +227,7 @@ TOURS: Mapping[str, tuple[str, str, Sequence[tuple[str, Check]]]] = {
     "dark": ("dark", "", (("fits", too_wide), ("axe", grave), ("paper", on_paper))),
     "phone": ("phone", "", (("fits", too_wide), ("axe", grave))),
     "presentation": (
-        "light",
+        "wall",
         "?present=on",
         (
             ("audience 1920", for_an_audience(1920, 1080, 54)),
