@@ -34,8 +34,10 @@ _STAGE = f"""
   padding: .2rem .6rem; cursor: pointer;}}
 .sc-leave:hover, .sc-leave:focus-visible {{color: var(--ink); border-color: var(--ink);}}
 .st-key-leave {{position: absolute;}}
-.stMain .stExpander, .stMain .stElementContainer:has(> .stHtml > .sc-folded), .stMain .sc-prose > :has(> .sc-folded) {{
+.stMain .stExpander:not(:has(.stVegaLiteChart)), .stMain .stExpander summary,
+.stMain .stElementContainer:has(> .stHtml > .sc-folded), .stMain .sc-prose > :has(> .sc-folded) {{
   display: none;}}
+.stMain .stExpander details {{border: 0;}}
 .stMainBlockContainer {{padding: 1.4rem 2.2rem 2rem !important;}}
 .sc-headline {{font-size: 2rem;}}
 .sc-note {{font-size: 1rem;}}

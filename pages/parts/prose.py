@@ -1,4 +1,4 @@
-"""Text of a page, one element for all that stands together: each one more costs a move of a slider two milliseconds."""
+"""Text of a page, one element for all that stands together: each one more costs a move of a slider a millisecond."""
 
 from __future__ import annotations
 

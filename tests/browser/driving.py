@@ -53,7 +53,6 @@ VIEWS = {
     "light": View(1280, 900, "light"),
     "dark": View(1280, 900, "dark"),
     "phone": View(390, 844, "light"),
-    "phone-dark": View(390, 844, "dark"),
     "wall": View(1920, 1080, "light"),
 }
 

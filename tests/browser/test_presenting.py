@@ -36,6 +36,16 @@ def test_a_button_enters_it_and_escape_or_a_button_leaves_it(page: Page) -> None
         expect(page).to_have_url(re.compile(r"batch=8$"))
 
 
+def test_pictures_that_were_opened_are_shown_to_the_audience_too(page: Page) -> None:
+    visit(page, "compare")
+    page.get_by_text("What batching buys each").click()
+    expect(page.locator(".st-key-pair_market svg.marks")).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Presentation view").click()
+    expect(page.get_by_role("button", name="Leave presentation")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-pair_market svg.marks")).to_be_visible()
+    expect(page.get_by_text("What batching buys each")).not_to_be_visible()
+
+
 @in_views("paper")
 def test_every_page_prints_whole_and_without_controls(tour: Guide, view: str) -> None:
     assert not tour(view).wrong["paper"]
