@@ -51,5 +51,5 @@ def keep(where: str) -> None:
 
     ``where`` tells these places apart. Where the whole page is run, its companion does it.
     """
-    if state.alone():
+    if not state.in_whole_page():
         _mend(key=f"keep_address_{where}", data=wanted())

@@ -77,12 +77,11 @@ def _body(page: StreamlitPage) -> None:
     """
     if state.alone() and st.session_state[_SEEN] != _what_the_sidebar_shows():
         st.rerun()
-    state.body_begins()
     offers.begin(page.title.lower())
     hints.begin()
     corner = st.container(key="share_corner")
     page._can_be_called = True  # noqa: SLF001  # once a run, says Streamlit, and does not count a fragment's as one
-    with suppress(StopException):  # of a page that has said all that there is to say
+    with state.whole_page(), suppress(StopException):  # of a page that has said all that there is to say
         page.run()
     with corner:
         share.menu()

@@ -11,7 +11,8 @@ To add a control: a row here, and a widget with the same key (see ``controls.sli
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
@@ -282,7 +283,7 @@ CONTROLS: dict[str, Control] = {
 }
 
 _RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
-_SHARED = "_shared_part"
+_SHARED, _WHOLE = "_shared_part", "_whole_page"
 
 
 def value(key: str) -> Any:
@@ -423,10 +424,21 @@ def shared_part_ends() -> None:
     st.session_state[_SHARED] = set(st.session_state[_DRAWN]), list(st.session_state[_SAID])
 
 
-def body_begins() -> None:
-    """Take up from the shared part, which is not drawn when the page is run alone."""
+@contextmanager
+def whole_page() -> Iterator[None]:
+    """Run the page in this block; it takes up from the shared part, which is not drawn when the page is run alone."""
     drawn, said = st.session_state[_SHARED]
     st.session_state[_DRAWN], st.session_state[_SAID] = set(drawn), list(said)
+    st.session_state[_WHOLE] = True
+    try:
+        yield
+    finally:
+        st.session_state[_WHOLE] = False
+
+
+def in_whole_page() -> bool:
+    """Whether the whole page is being run, and not a fragment of it by itself."""
+    return bool(st.session_state.get(_WHOLE))
 
 
 def drawn(key: str) -> None:
