@@ -8,7 +8,7 @@ entry in the history.
 
 from __future__ import annotations
 
-from itertools import count
+import time
 from typing import Any
 
 import streamlit as st
@@ -28,7 +28,6 @@ const keepAddress = ({ keys, values }) => {
   if (differs) window.history.replaceState(window.history.state, "", here.toString());
 };
 """
-_RUNS = count()
 
 _mend = st.components.v2.component(
     "keep_address",
@@ -41,9 +40,10 @@ _mend = st.components.v2.component(
 def wanted() -> dict[str, Any]:
     """What the browser holds its address to.
 
-    The number makes each run different from the one before, for the browser looks only at what has changed.
+    The time makes each run different from the one before, of a server that was started again too, for the browser looks
+    only at what has changed.
     """
-    return {"keys": list(state.CONTROLS), "values": state.address(), "run": next(_RUNS)}
+    return {"keys": list(state.CONTROLS), "values": state.address(), "run": str(time.time_ns())}
 
 
 def keep(where: str) -> None:

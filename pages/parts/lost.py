@@ -1,8 +1,7 @@
 """What happens when the server no longer answers: a bar at the foot of the window, and a run when it is back.
 
 Both are the browser's work. A server that was started again knows nothing of this page, and a control of the page,
-which runs its fragment alone, would find nobody there; so the page is run as a whole first, and once more for what was
-moved before that.
+which runs its fragment alone, would find nobody there; so the page is run as a whole first.
 """
 
 from __future__ import annotations
@@ -29,13 +28,9 @@ p:empty {display: none;}
 const watches = new WeakMap();            // one for each place where the component stands, over all of its runs
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const watch = watches.get(parentElement) ?? { lost: false, back: null, stop: () => {} };
+  const watch = watches.get(parentElement) ?? { lost: false, stop: () => {} };
   watches.set(parentElement, watch);
   watch.stop();
-  if (watch.back !== null && watch.back !== data.run) {
-    watch.back = null;
-    setTriggerValue("back", data.run);
-  }
   const bar = parentElement.querySelector("p"), app = document.querySelector(".stApp");
   bar.dataset.run = data.run;
   let timer = 0;
@@ -43,7 +38,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     clearTimeout(timer);
     if (app.dataset.testConnectionState === "CONNECTED") {
       bar.textContent = "";
-      if (watch.lost) setTriggerValue("back", watch.back = data.run);
+      if (watch.lost) setTriggerValue("back", data.run);
       watch.lost = false;
       return;
     }
