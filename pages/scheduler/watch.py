@@ -35,7 +35,7 @@ def watch(side: Side, crossing: float | None) -> None:
     components.figures(step_view.figures(view))
     _opened(side, view, crossing)
     components.derivation(words.arithmetic(side, view), key="scheduler_sums")
-    if not st.session_state.get(_PLAYING):
+    if not state.in_whole_page() and not st.session_state.get(_PLAYING):
         state.publish()
 
 
