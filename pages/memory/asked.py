@@ -7,7 +7,7 @@ import streamlit as st
 from costmodel.hardware import GIB
 from pages.memory.numbers import Memory, Remedy
 from pages.parts import codec, controls, state
-from pages.parts.components import Text, complaint, row_button
+from pages.parts.components import complaint, row_button
 from pages.parts.format import count, gibibytes, marketed
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
@@ -81,7 +81,7 @@ def remedies(m: Memory) -> None:
         row_button(_then(m, remedy), f"Set {remedy.short}", remedy.controls, key=f"remedy_{number}_set")
 
 
-def _then(m: Memory, remedy: Remedy) -> Text:
+def _then(m: Memory, remedy: Remedy) -> str:
     now, then = m.fit, remedy.then.fit
     weights = ""
     if then.weight_bytes != now.weight_bytes:
@@ -89,4 +89,4 @@ def _then(m: Memory, remedy: Remedy) -> Text:
         weights = f"The weights take {gibibytes(then.weight_bytes)}{gpu}. "
     few = "Only " if remedy.then.batch < m.batch else "Up to "
     most = f"{count(then.max_batch)} sequence{'s' * (then.max_batch != 1)} of {count(remedy.then.context)} tokens"
-    return [f"{remedy.change}. {weights}{few}{most} fit{'s' * (then.max_batch == 1)}."]
+    return f"{remedy.change}. {weights}{few}{most} fit{'s' * (then.max_batch == 1)}."

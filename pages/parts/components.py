@@ -253,12 +253,12 @@ def questions(asked: Sequence[Question], *, key: str) -> None:
         row_button(question.text, question.answer, question.controls, key=f"{key}_{number}_set")
 
 
-def row_button(text: Text, answer: str, controls: Mapping[str, Any], *, key: str) -> None:
+def row_button(text: str, answer: str, controls: Mapping[str, Any], *, key: str) -> None:
     """A sentence and, at the end of its row, what pressing it does: one element, where a text and a button are three.
 
     ``controls``: the values that it sets.
     """
-    with_answer = f"{_as_markdown(plain(text))} **{_as_markdown(answer)}**"
+    with_answer = f"{_as_markdown(text)} **{_as_markdown(answer)}**"
     st.button(with_answer, key=key, on_click=state.put, kwargs=dict(controls), type="tertiary", width="stretch")
 
 

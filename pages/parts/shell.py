@@ -71,7 +71,7 @@ def run(pages: Sequence[StreamlitPage]) -> None:
 
 @st.fragment
 def _body(page: StreamlitPage) -> None:
-    """The page and what goes with it. Its own controls run it alone: a third of a move is spared without the sidebar.
+    """The page and what goes with it. Its own controls run it alone: a quarter of a move is spared without the sidebar.
 
     What a page sets of the sidebar's controls runs everything.
     """
@@ -91,6 +91,5 @@ def _body(page: StreamlitPage) -> None:
 
 
 def _what_the_sidebar_shows() -> list[Any]:
-    found = st.session_state.to_dict()
-    controls = [found.get(key) for key in (*state.SCENARIO, "pinned", "present")]
-    return [*controls, live_rates.profile(), live_rates.pending()]
+    found = state.snapshot()
+    return [*(found[key] for key in (*state.SCENARIO, "pinned", "present")), live_rates.profile(), live_rates.pending()]

@@ -73,6 +73,7 @@ _VARIABLES = (
     + "}"
 )
 
+_ROW = '.stApp :is([class*="_question_"], [class*="st-key-remedy_"])'  # a sentence that is a button
 _SHEET = f"""
 .stMainBlockContainer {{max-width: calc({WIDTH}px + 4.8rem); padding: 4.2rem 2.4rem 5rem;}}
 .stSidebar [data-testid=stSidebarUserContent] {{padding-top: .5rem;}}
@@ -91,13 +92,13 @@ _SHEET = f"""
 .sc-headline b {{font-weight: 600; white-space: nowrap;}}
 .sc-caption {{font-size: .875rem; border-top: 1px solid var(--rule); padding-top: .8rem; margin-top: .4rem;}}
 .sc-later {{font-size: .9375rem; margin: -.6rem 0 0 .2rem;}}
-.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button {{justify-content: start; padding: .1rem 0;}}
-.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button :not(strong) {{width: 100%;}}
-.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) p {{display: flex; flex-wrap: wrap; align-items: center;
+{_ROW} button {{justify-content: start; padding: .1rem 0;}}
+{_ROW} button :not(strong) {{width: 100%;}}
+{_ROW} p {{display: flex; flex-wrap: wrap; align-items: center;
   gap: .3rem 1rem; text-align: left; font-size: 1rem;}}
-.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) strong {{font-weight: 400; margin-left: auto;
+{_ROW} strong {{font-weight: 400; margin-left: auto;
   border: 1px solid var(--rule); border-radius: 4px; padding: .35rem .8rem;}}
-.stApp :is([class*="_question_"], [class*="st-key-remedy_"]) button:is(:hover, :focus-visible) strong {{
+{_ROW} button:is(:hover, :focus-visible) strong {{
   border-color: var(--ink);}}
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
@@ -193,6 +194,6 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
   .sc-sums .name, .sc-sums .expression {{grid-column: 1 / -1;}}
   .sc-sums .name {{margin-top: .45rem;}}
   .sc-bar {{width: 2.6rem;}}
-  .stApp :is([class*="_question_"], [class*="st-key-remedy_"]) strong {{margin-left: 0;}}
+  {_ROW} strong {{margin-left: 0;}}
 }}
 """
