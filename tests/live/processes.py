@@ -18,12 +18,11 @@ def workers(parent: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process exists and has not ended."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+    """Whether a thread of a process has not ended.
+
+    The first thread may be a zombie for some ms while others still hold the process's files, and with them its locks.
+    """
+    return any(_state(path) not in "ZX" for path in Path(f"/proc/{pid}/task").glob("*/stat"))
 
 
 def wait_for(what: Callable[[], T]) -> T:
@@ -33,6 +32,14 @@ def wait_for(what: Callable[[], T]) -> T:
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
     return found
+
+
+def _state(stat: Path) -> str:
+    """The letter of a thread's state, X when it is gone."""
+    try:
+        return stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 def _processes() -> Iterator[tuple[int, int, str]]:

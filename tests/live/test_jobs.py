@@ -4,7 +4,7 @@ import gc
 import os
 
 import live
-from tests.live.processes import wait_for, workers
+from tests.live.processes import alive, wait_for, workers
 from tests.live.samples import small_model, tiny_plan
 
 MODEL = small_model(layers=2)
@@ -39,10 +39,10 @@ def test_stop_leaves_nothing_running():
 
 def test_a_job_that_is_forgotten_ends():
     job = live.Job(MODEL, device="cpu", plan=tiny_plan(seconds=120))
-    wait_for(lambda: workers(os.getpid()))
+    (worker,) = wait_for(lambda: workers(os.getpid()))
     del job
     gc.collect()
-    wait_for(lambda: not workers(os.getpid()))
+    wait_for(lambda: not alive(worker))
 
 
 def test_what_goes_wrong_is_a_sentence():
