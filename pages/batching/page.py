@@ -5,20 +5,36 @@ import streamlit as st
 from pages.batching import charts, charts_steps, frames, frames_steps, snippet, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory import asked
-from pages.parts import address, components, controls, offers, prose, state
+from pages.parts import address, ahead, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
 from pages.parts.shared import shared
 
-numbers = shared(
-    Batching(
-        controls.scenario(),
-        batch=state.value("batch"),
-        context=state.value("context"),
-        count=state.value("count"),
-        hourly=state.value("hourly"),
-        memory=asked.memory(controls.scenario()),
+
+def look() -> Batching:
+    """The scenario and the batch that the controls say."""
+    return shared(
+        Batching(
+            controls.scenario(),
+            batch=state.value("batch"),
+            context=state.value("context"),
+            count=state.value("count"),
+            hourly=state.value("hourly"),
+            memory=asked.memory(controls.scenario()),
+        )
     )
-)
+
+
+def arrival() -> Arrival:
+    """The prompt that arrives beside the batch."""
+    return shared(Arrival(look(), prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
+
+
+def drafting() -> Drafting:
+    """Speculative decoding of the batch."""
+    return shared(Drafting(look(), drafts=state.value("drafts"), draft_cost=state.value("draft_cost")))
+
+
+numbers = look()
 
 components.top(numbers.scenario, *words.headline(numbers))
 if trouble := words.trouble(numbers):
@@ -87,45 +103,45 @@ if numbers.experts is not None:
 @st.fragment
 def prompt_arrives() -> None:
     """A prompt beside the batch; its own two sliders rerun nothing else."""
-    arrival = shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
+    arriving = arrival()
     with prose.together():
-        components.section(words_steps.WAYS, words_steps.ways(arrival))
-        components.derivation(words_steps.ways_lines(arrival), key="ways_sums", title=words_steps.ways_sum(arrival))
+        components.section(words_steps.WAYS, words_steps.ways(arriving))
+        components.derivation(words_steps.ways_lines(arriving), key="ways_sums", title=words_steps.ways_sum(arriving))
     layers.draw(
         charts_steps.ways_spec(),
-        frames_steps.ways(arrival),
+        frames_steps.ways(arriving),
         key="ways",
-        message=words_steps.ways_alt(arrival),
+        message=words_steps.ways_alt(arriving),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="arrival"):
         controls.slider("prompt", "Prompt, tokens")
         controls.slider("prefill_chunk", "Chunk of it in a step, tokens")
     with prose.together():
-        words_steps.ways_table(arrival).draw()
-        components.note(words_steps.ways_note(arrival))
+        words_steps.ways_table(arriving).draw()
+        components.note(words_steps.ways_note(arriving))
         components.section(words_steps.FREE, words_steps.FREE_RULE)
-        components.derivation(words_steps.free_lines(arrival), key="free_sums", title=words_steps.free_sum(arrival))
+        components.derivation(words_steps.free_lines(arriving), key="free_sums", title=words_steps.free_sum(arriving))
     layers.draw(
         charts_steps.chunk_spec(),
-        frames_steps.chunk(arrival),
+        frames_steps.chunk(arriving),
         key="chunk",
-        message=words_steps.free_alt(arrival),
+        message=words_steps.free_alt(arriving),
     )
-    components.note(words_steps.free_note(arrival))
+    components.note(words_steps.free_note(arriving))
     address.keep("arrival")
 
 
 @st.fragment
 def guesses_ahead() -> None:
     """Speculative decoding of the batch; its own two sliders rerun nothing else."""
-    drafting = shared(Drafting(numbers, drafts=state.value("drafts"), draft_cost=state.value("draft_cost")))
+    drafted = drafting()
     with prose.together():
-        components.section(words_steps.DRAFTS, words_steps.drafting(drafting))
+        components.section(words_steps.DRAFTS, words_steps.drafting(drafted))
         components.derivation(
-            words_steps.drafting_lines(drafting), key="drafts_sums", title=words_steps.drafting_sum(drafting)
+            words_steps.drafting_lines(drafted), key="drafts_sums", title=words_steps.drafting_sum(drafted)
         )
-    alt = words_steps.drafting_alt(drafting)
-    layers.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafting), key="drafts_picture", message=alt)
+    alt = words_steps.drafting_alt(drafted)
+    layers.draw(charts_steps.drafts_spec(), frames_steps.drafts(drafted), key="drafts_picture", message=alt)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="drafting"):
         controls.slider("drafts", "Drafts of each sequence, k")
         controls.slider("draft_cost", "A draft costs, in decode steps", "Making one draft for every sequence.")
@@ -135,12 +151,27 @@ def guesses_ahead() -> None:
 prompt_arrives()
 guesses_ahead()
 
-
-def arrival() -> Arrival:
-    """The prompt that arrives, as its sliders then say."""
-    return shared(Arrival(numbers, prompt=state.value("prompt"), chunk=state.value("prefill_chunk")))
-
-
 chunk = words_steps.largest_chunk(arrival())
 components.questions([words.company(numbers), words.history(numbers), chunk], key="batching_question")
+ahead.follow(
+    ahead.Pictures(
+        look,
+        {
+            "tradeoff": ahead.chart(frames.tradeoff, words.tradeoff_alt),
+            "market": ahead.chart(frames.market, words.market_alt),
+            "bills_batch": ahead.chart(frames.bills_by_batch, words.bills_by_batch_alt),
+            "bills_context": ahead.chart(frames.bills_by_context, words.bills_by_context_alt),
+            "intensity": ahead.chart(frames.intensity, words.intensity_alt),
+            **({"experts": ahead.chart(frames.experts, words.experts_alt)} if numbers.experts is not None else {}),
+        },
+    ),
+    ahead.Pictures(
+        arrival,
+        {
+            "ways": ahead.chart(frames_steps.ways, words_steps.ways_alt),
+            "chunk": ahead.chart(frames_steps.chunk, words_steps.free_alt),
+        },
+    ),
+    ahead.Pictures(drafting, {"drafts_picture": ahead.chart(frames_steps.drafts, words_steps.drafting_alt)}),
+)
 offers.python(lambda: snippet.code(arrival(), state.own_model()))

@@ -9,14 +9,14 @@ from pages.compare import league_charts, league_frames, snippet
 from pages.compare import league_words as words
 from pages.compare.league import League, priced_at, shared
 from pages.memory import asked
+from pages.parts import ahead, codec, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
-from pages.parts import codec, components, controls, offers, prose, state
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
 
 
 def show() -> None:
     """Draw the view."""
-    league = shared(_league())
+    league = _league()
     components.top(league.scenario, *words.headline(league), context="floors from datasheets; nothing measured")
     layers.draw(
         league_charts.league_spec(), league_frames.picture(league), key="league_picture", message=words.alt(league)
@@ -34,6 +34,8 @@ def show() -> None:
         words.table(league).draw()
     components.note(words.below_table())
     components.questions(words.questions(league), key="league_question")
+    picture = ahead.chart(league_frames.picture, words.alt)
+    ahead.follow(ahead.Pictures(_league, {"league_picture": picture}))
     offers.python(lambda: snippet.league(league, state.own_model()))
 
 
@@ -41,7 +43,7 @@ def _league() -> League:
     scenario = controls.scenario().datasheet()
     packed = state.value("own_memory")
     chosen = state.value("league_row")
-    return League(
+    league = League(
         scenario,
         batch=state.value("batch"),
         context=state.value("context"),
@@ -56,6 +58,7 @@ def _league() -> League:
         least=state.value("league_memory"),
         chosen="" if chosen == state.AUTO else chosen,
     )
+    return shared(league)
 
 
 def _workload() -> None:

@@ -7,18 +7,38 @@ import streamlit as st
 from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
 from pages.compare.map_numbers import Map, shared
+from pages.parts import ahead, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
-from pages.parts import components, controls, offers, prose, state
 
 _CONTEXT = "floors from the datasheet; nothing measured"
 
 
 def show() -> None:
     """Draw the view."""
-    scenario = controls.scenario().datasheet()
-    drawn = shared(
+    drawn = _map()
+    if refusal := words.refusal(drawn):
+        components.top(drawn.scenario, "A map needs two axes that go together.", context=_CONTEXT)
+        components.complaint(refusal)
+        _axes()
+        return
+    components.top(drawn.scenario, *words.headline(drawn), context=_CONTEXT)
+    spec = map_charts.map_spec(drawn.x, drawn.y, drawn.shown)
+    layers.draw(spec, map_frames.picture(drawn), key="map_picture", message=words.alt(drawn))
+    _axes()
+    _workload(drawn)
+    with prose.together():
+        components.figures(words.figures(drawn))
+        components.note(words.below_picture(drawn))
+        components.derivation(words.arithmetic(drawn), key="map_sums")
+    components.questions(words.questions(drawn), key="map_question")
+    ahead.follow(ahead.Pictures(_map, {"map_picture": ahead.chart(map_frames.picture, words.alt)}))
+    offers.python(lambda: snippet.plane(drawn, state.own_model()))
+
+
+def _map() -> Map:
+    return shared(
         Map(
-            scenario,
+            controls.scenario().datasheet(),
             batch=state.value("batch"),
             context=state.value("context"),
             prompt=state.value("prompt"),
@@ -29,22 +49,6 @@ def show() -> None:
             shown=state.value("map_value"),
         )
     )
-    if refusal := words.refusal(drawn):
-        components.top(scenario, "A map needs two axes that go together.", context=_CONTEXT)
-        components.complaint(refusal)
-        _axes()
-        return
-    components.top(scenario, *words.headline(drawn), context=_CONTEXT)
-    spec = map_charts.map_spec(drawn.x, drawn.y, drawn.shown)
-    layers.draw(spec, map_frames.picture(drawn), key="map_picture", message=words.alt(drawn))
-    _axes()
-    _workload(drawn)
-    with prose.together():
-        components.figures(words.figures(drawn))
-        components.note(words.below_picture(drawn))
-        components.derivation(words.arithmetic(drawn), key="map_sums")
-    components.questions(words.questions(drawn), key="map_question")
-    offers.python(lambda: snippet.plane(drawn, state.own_model()))
 
 
 def _axes() -> None:

@@ -2,15 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import streamlit as st
 
 from pages.compare import asked, charts, deltas, frames, frames_batching, serving_view, snippet, words
 from pages.compare.numbers import Pair
+from pages.parts import ahead, components, controls, offers, prose
 from pages.parts import chart_layers as layers
-from pages.parts import components, controls, offers, prose
+from pages.parts.chart import Spec
 
 DIFFERENCES = "What differs"
 MORE = "What batching buys each: price against speed, the two bills, intensity"
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """A picture of the view: what it shows in words, its spec, and what draws it of both sides."""
+
+    said: str
+    spec: Callable[[], Spec]
+    picture: Callable[[Pair], frames.Picture]
+
+    def data(self, pair: Pair) -> Mapping[str, Any]:
+        """The datasets."""
+        return self.picture(pair).data()
+
+    def alt(self, pair: Pair) -> str:
+        """The sentence."""
+        return self.picture(pair).said(self.said)
+
+    def draw(self, pair: Pair, name: str) -> None:
+        layers.draw(self.spec(), self.data(pair), key=f"pair_{name}", message=self.alt(pair))
+
+
+_DRAWINGS = {
+    "time": _Drawing("Time of a step against the tokens in it", charts.time_spec, frames.time),
+    "roof": _Drawing("What the arithmetic reaches against the FLOPs for each byte", charts.roof_spec, frames.roof),
+    "latency": _Drawing("Latency of a token against the batch", charts.latency_spec, frames.latency),
+    "speed": _Drawing("Tokens a second of all sequences against the batch", charts.speed_spec, frames.speed),
+    "context": _Drawing(
+        "Time of a decode step against the context, caches counted", charts.context_spec, frames.context
+    ),
+}
+_BATCHING = {
+    "market": _Drawing(
+        "Price of a million tokens against the speed of each sequence", charts.market_spec, frames_batching.market
+    ),
+    "bills": _Drawing("Bytes that a token moves against the batch", charts.bills_spec, frames_batching.bills),
+    "intensity": _Drawing("FLOPs for each byte against the batch", charts.intensity_spec, frames_batching.intensity),
+    "streamed": _Drawing(
+        "Weights that a step streams against the batch", charts.streamed_spec, frames_batching.streamed
+    ),
+}
+"""The pictures of the Batching page with both: many, and so drawn when somebody opens them."""
 
 
 def show() -> None:
@@ -22,9 +69,7 @@ def show() -> None:
         for sentence in said:
             components.complaint(sentence)
         components.note(words.sides(pair))
-    picture = frames.time(pair)
-    alt = picture.said("Time of a step against the tokens in it")
-    layers.draw(charts.time_spec(), picture.data(), key="pair_time", message=alt)
+    _DRAWINGS["time"].draw(pair, "time")
     asked.other()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="workload"):
         controls.slider("batch", "Sequences decoding")
@@ -43,31 +88,24 @@ def show() -> None:
     _pictures(pair)
     _batching(pair)
     serving_view.show(pair)
+    _ahead()
     offers.python(lambda: snippet.pair(pair, *asked.own_models()))
 
 
 def _pictures(pair: Pair) -> None:
     """The other pictures of the dashboard, each with both."""
     components.section("Under the roof")
-    picture = frames.roof(pair)
-    alt = picture.said("What the arithmetic reaches against the FLOPs for each byte")
-    layers.draw(charts.roof_spec(), picture.data(), key="pair_roof", message=alt)
+    _DRAWINGS["roof"].draw(pair, "roof")
 
     components.section("As the batch grows")
     left, right = st.columns(2, gap="medium")
     with left:
-        picture = frames.latency(pair)
-        alt = picture.said("Latency of a token against the batch")
-        layers.draw(charts.latency_spec(), picture.data(), key="pair_latency", message=alt)
+        _DRAWINGS["latency"].draw(pair, "latency")
     with right:
-        picture = frames.speed(pair)
-        alt = picture.said("Tokens a second of all sequences against the batch")
-        layers.draw(charts.speed_spec(), picture.data(), key="pair_speed", message=alt)
+        _DRAWINGS["speed"].draw(pair, "speed")
 
     components.section("As the context grows")
-    picture = frames.context(pair)
-    alt = picture.said("Time of a decode step against the context, caches counted")
-    layers.draw(charts.context_spec(), picture.data(), key="pair_context", message=alt)
+    _DRAWINGS["context"].draw(pair, "context")
 
     components.section("In memory")
     layers.draw(charts.memory_spec(), frames.memory(pair), key="pair_memory", message=frames.memory_said(pair))
@@ -75,22 +113,17 @@ def _pictures(pair: Pair) -> None:
 
 @st.fragment
 def _batching(pair: Pair) -> None:
-    """The pictures of the Batching page with both: many, and so drawn when somebody opens them."""
     box = st.expander(MORE, key="pair_more", on_change="rerun")
     if not box.open:
         return
     with box:
-        for name, said, spec, frame in _BATCHING:
+        for name, drawing in _BATCHING.items():
             if name != "streamed" or frames_batching.with_experts(pair):
-                picture = frame(pair)
-                layers.draw(spec(), picture.data(), key=f"pair_{name}", message=picture.said(said))
+                drawing.draw(pair, name)
 
 
-_PRICE = "Price of a million tokens against the speed of each sequence"
-_BATCHING = (
-    ("market", _PRICE, charts.market_spec, frames_batching.market),
-    ("bills", "Bytes that a token moves against the batch", charts.bills_spec, frames_batching.bills),
-    ("intensity", "FLOPs for each byte against the batch", charts.intensity_spec, frames_batching.intensity),
-    ("streamed", "Weights that a step streams against the batch", charts.streamed_spec, frames_batching.streamed),
-)
-"""Key of each, what it shows in words, its spec and its data."""
+def _ahead() -> None:
+    """What follows a slider in the browser: all that is not drawn on demand, or simulated."""
+    pictures = {f"pair_{name}": ahead.chart(drawing.data, drawing.alt) for name, drawing in _DRAWINGS.items()}
+    pictures["pair_memory"] = ahead.chart(frames.memory, frames.memory_said)
+    ahead.follow(ahead.Pictures(lambda: asked.pair()[0], pictures))

@@ -1,14 +1,24 @@
 """The Memory page: whether it fits, how much more would, and what would make it fit. Reads as the page does."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.memory import asked, charts, snippet, words
 from pages.memory.numbers import Memory
-from pages.parts import chart, components, controls, offers, prose, state
+from pages.parts import ahead, chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
 
-scenario = controls.scenario().counted()
-numbers = asked.memory(scenario)
+bar, curve = partial(once, Memory.bar_data), partial(once, Memory.curve_data)
+
+
+def look() -> Memory:
+    """What the controls say."""
+    return asked.memory(controls.scenario().counted())
+
+
+numbers = look()
+scenario = numbers.scenario
 context = words.context(numbers)
 
 if not numbers.known:
@@ -16,8 +26,7 @@ if not numbers.known:
     asked.own_memory(numbers)
 else:
     components.top(scenario, *words.headline(numbers), context=context)
-    bar_alt = words.bar_alt(numbers)
-    chart.draw(charts.bar_spec(), once(Memory.bar_data, numbers), key="memory_bar", alt=bar_alt, title=words.BAR)
+    chart.draw(charts.bar_spec(), bar(numbers), key="memory_bar", alt=words.bar_alt(numbers), title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
         controls.slider("batch", "Sequences, B")
@@ -39,8 +48,8 @@ else:
 
     components.section("How many fit, by context", words.CURVE)
     if numbers.weights_alone_fit:
-        curve, alt = once(Memory.curve_data, numbers), words.curve_alt(numbers)
-        chart.draw(charts.curve_spec(), curve, key="memory_curve", alt=alt, title=words.MOST)
+        alt = words.curve_alt(numbers)
+        chart.draw(charts.curve_spec(), curve(numbers), key="memory_curve", alt=alt, title=words.MOST)
     else:
         components.note("The weights alone do not fit, so no sequence of any length does.")
 
@@ -54,4 +63,8 @@ else:
             words.two_ways_table(numbers).draw()
 
     components.questions(words.questions(numbers), key="memory_question")
+    pictures = {"memory_bar": ahead.chart(bar, words.bar_alt)}
+    if numbers.weights_alone_fit:
+        pictures["memory_curve"] = ahead.chart(curve, words.curve_alt)
+    ahead.follow(ahead.Pictures(look, pictures))
     offers.python(lambda: snippet.code(numbers, state.own_model()))

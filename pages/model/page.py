@@ -1,22 +1,32 @@
 """The Model page: what was understood of a config, part by part, and what a naive reading would get wrong."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.model import charts, naive, own, snippet, words
 from pages.model.numbers import Understood
-from pages.parts import chart, components, controls, offers, prose, state
+from pages.parts import ahead, chart, components, controls, offers, prose, state
 from pages.parts.datasets import once
 from pages.parts.shared import shared
 
-scenario = controls.scenario().counted()
-numbers = shared(Understood(scenario, state.value("context")))
+stack = partial(once, Understood.stack_data)
+
+
+def look() -> Understood:
+    """The model of the scenario, and what a sequence of this context keeps of it."""
+    return shared(Understood(controls.scenario().counted(), state.value("context")))
+
+
+numbers = look()
+scenario = numbers.scenario
 
 components.top(scenario, *words.headline(numbers), context="counted from the config; nothing measured")
 if words.left_out(numbers):
     components.complaint(words.left_out(numbers))
 
-stack, alt = once(Understood.stack_data, numbers), words.stack_alt(numbers)
-chart.draw(charts.stack_spec(len(numbers.lanes)), stack, key="stack", alt=alt, title="The layers of the model")
+alt = words.stack_alt(numbers)
+chart.draw(charts.stack_spec(len(numbers.lanes)), stack(numbers), key="stack", alt=alt, title="The layers of the model")
 with st.container(width=420, key="model_context"):
     controls.slider("context", "Context of a sequence, tokens", "Windows stop growing, full layers do not.")
 own.ask()
@@ -35,4 +45,5 @@ with prose.together():
         components.derivation(item.lines, key=f"understood_{item.key}", title=item.title)
 
 components.questions(words.questions(), key="model_question")
+ahead.follow(ahead.Pictures(look, {"stack": ahead.chart(stack, words.stack_alt)}))
 offers.python(lambda: snippet.code(numbers, state.own_model()))

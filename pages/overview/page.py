@@ -5,20 +5,31 @@ import streamlit as st
 from pages.overview import leads, snippet, words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
-from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, prose, state
+from pages.parts import ahead, chart, components, controls, dragging, hints, live_rates, offers, prose, state
+from pages.parts.datasets import Dataset, of_frames
 
-numbers = Overview(
-    controls.scenario(),
-    batch=state.value("batch"),
-    prompt=state.value("prompt"),
-    context=state.value("context"),
-    profile=live_rates.profile(),
-)
+
+def look() -> Overview:
+    """The scenario and the workload that the controls say."""
+    return Overview(
+        controls.scenario(),
+        batch=state.value("batch"),
+        prompt=state.value("prompt"),
+        context=state.value("context"),
+        profile=live_rates.profile(),
+    )
+
+
+def ride(numbers: Overview) -> dict[str, Dataset]:
+    """What the picture is drawn from."""
+    return of_frames({"frame": numbers.frame, "lines": numbers.lines})
+
+
+numbers = look()
 
 components.top(numbers.floor, *words.headline(numbers), *words.answer(numbers), context=words.CONTEXT)
 
-datasets = {"frame": numbers.frame, "lines": numbers.lines}
-chart.draw(ride_spec(), datasets, key="ride", alt=words.alt(numbers), title="Memory and arithmetic of a step")
+chart.draw(ride_spec(), ride(numbers), key="ride", alt=words.alt(numbers), title="Memory and arithmetic of a step")
 dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")
 hints.show("overview", "Drag the slider under the picture: tokens join the step while you drag.")
 with prose.together():
@@ -26,4 +37,5 @@ with prose.together():
     components.section("From here", words.ONWARD)
 st.html(f"<style>{leads.STYLE}</style>")
 leads.draw(numbers)
+ahead.follow(ahead.Pictures(look, {"ride": ahead.chart(ride, words.alt)}))
 offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -23,8 +23,10 @@ _SOURCES = {
 
 
 def scenario() -> Scenario:
-    """What the sidebar says in this run; for pages."""
+    """What the sidebar says in this run, or what it would say; for pages."""
     found: Scenario = st.session_state[_SCENARIO]
+    if state.supposed(state.SCENARIO):
+        found, _ = resolve.scenario_of(_values(), live_rates.speaking(found.model))
     return found
 
 

@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const stop = new AbortController(), options = { capture: true, signal: stop.signal };
   running.set(parentElement, stop);
   const names = Object.keys(data.values), shown = { ...data.values };
-  let held = null, forwarding = false, waiting = false, moved = null;
+  let forwarding = false, moved = null;
 
   const inputs = (name) => data.charts.flatMap((chart) =>
     [...document.querySelectorAll(`.st-key-${chart} form.vega-bindings input[name="${name}"]`)]);
@@ -50,7 +50,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     forwarding = false;
   };
   const nameOf = (target) => target.closest?.("form.vega-bindings") && names.includes(target.name) ? target.name : null;
-  const sidebar = (name) => document.querySelector(`.st-key-${name} input[type=range]`);
 
   document.addEventListener("input", (event) => {
     const name = nameOf(event.target);
@@ -61,25 +60,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }, options);
   // Vega writes the value back into its slider as it moves, and browsers then keep the "change" event to themselves.
   const release = () => {
-    held = null;
     if (moved) setTriggerValue("released", moved);
     moved = null;
   };
   for (const end of ["pointerup", "pointercancel", "keyup", "change"]) document.addEventListener(end, release, options);
 
-  // The sidebar's own sliders tell the server on release; until then the pictures follow them here.
-  document.addEventListener("pointerdown", (event) => {
-    held = names.find((name) => event.target.closest?.(`.st-key-${name}`)) ?? null;
-  }, options);
-  document.addEventListener("pointermove", () => {
-    if (!held || waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => requestAnimationFrame(() => {     // the slider itself moves in the first
-      waiting = false;
-      const slider = held && sidebar(held);
-      if (slider) show(held, slider.value);
-    }));
-  }, options);
+  // The sidebar's own sliders tell the server on release, and wait for it; the pictures follow them here at once.
+  const mover = new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const name = names.find((name) => target.closest(`.st-key-${name}`));
+      if (name) show(name, target.value);
+    }
+  });
+  mover.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
 
   // Charts come after this component, and come anew when they are rebuilt: their sliders then get the owner's values.
   const sync = () => { for (const name of names) show(name, shown[name]); };
@@ -88,7 +81,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (changes.some((change) => [...change.addedNodes].some(fresh))) sync();
   });
   watcher.observe(document.body, { childList: true, subtree: true });
-  stop.signal.addEventListener("abort", () => watcher.disconnect());
+  stop.signal.addEventListener("abort", () => { watcher.disconnect(); mover.disconnect(); });
   sync();
   return () => stop.abort();
 }

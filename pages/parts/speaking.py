@@ -54,5 +54,10 @@ def said(spec: Mapping[str, Any], datasets: Mapping[str, Any], message: str) -> 
         **spec,
         **title,
         "layer": [*spec["layer"], _MARK],
-        "datasets": {**datasets, DATASET: row(message=message)},
+        "datasets": with_sentence(datasets, message),
     }
+
+
+def with_sentence(datasets: Mapping[str, Any], message: str) -> dict[str, Any]:
+    """The data of a chart and the sentence that it says."""
+    return {**datasets, DATASET: row(message=message)}

@@ -11,10 +11,12 @@ To add a control: a row here, and a widget with the same key (see ``controls.sli
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import streamlit as st
@@ -114,6 +116,10 @@ class Number:
 
     def write(self, value: float) -> str:
         return f"{value:g}" if not self.whole else str(int(value))
+
+    def shown(self, value: float) -> str:
+        """The text of a value beside its slider."""
+        return str(int(value)) if self.whole else f"{value:.2f}"
 
 
 @dataclass(frozen=True)
@@ -284,12 +290,29 @@ CONTROLS: dict[str, Control] = {
 
 _RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
 _SHARED, _WHOLE = "_shared_part", "_whole_page"
+_SUPPOSED: ContextVar[Mapping[str, Any]] = ContextVar("supposed", default=MappingProxyType({}))
 
 
 def value(key: str) -> Any:
-    """Current value of a control, whether or not its widget is on this page."""
-    found = st.session_state.get(key)
+    """Current value of a control, whether or not its widget is on this page; or the one that is supposed."""
+    supposed = _SUPPOSED.get()
+    found = supposed[key] if key in supposed else st.session_state.get(key)
     return CONTROLS[key].default if found is None else found
+
+
+@contextmanager
+def supposing(**values: Any) -> Iterator[None]:
+    """In this block ``value`` answers as if these controls had these values."""
+    token = _SUPPOSED.set(values)
+    try:
+        yield
+    finally:
+        _SUPPOSED.reset(token)
+
+
+def supposed(keys: Iterable[str]) -> bool:
+    """Whether one of these controls is supposed to have a value that it has not."""
+    return not _SUPPOSED.get().keys().isdisjoint(keys)
 
 
 def put(**values: Any) -> None:
@@ -345,6 +368,15 @@ def _unpacked(texts: Any, model: Callable[[str], object]) -> dict[str, Any]:
 def options(control: Number) -> tuple[int, ...]:
     """The stops of a slider over a grid, with those that links and code of this session asked for beside it."""
     return tuple(sorted({*control.grid, *st.session_state.get(_OFFERED, {}).get(control.key, ())}))
+
+
+def stops(control: Number) -> Sequence[float]:
+    """All values that a slider moves over, from the lowest."""
+    if control.grid:
+        return options(control)
+    count = round((control.high - control.low) / control.step)
+    values = [control.low + place * control.step for place in range(count + 1)]
+    return [int(found) for found in values] if control.whole else [round(found, 6) for found in values]
 
 
 def whole_text(control: Control, value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.parts import chart, components, controls, dragging, hints, live_rates, offers, prose, state
+from pages.parts import ahead, chart, components, controls, dragging, hints, live_rates, offers, prose, state
 from pages.parts.shared import shared
 from pages.roofline import arithmetic, snippet, table, words
 from pages.roofline.numbers import Roofline
@@ -11,16 +11,21 @@ from pages.roofline.roof_data import roof_data
 from pages.roofline.time_chart import time_spec
 from pages.roofline.time_data import time_data
 
-numbers = shared(
-    Roofline(
-        controls.scenario(),
-        batch=state.value("batch"),
-        prompt=state.value("prompt"),
-        context=state.value("context"),
-        count=state.value("count"),
-    )
-)
 
+def look() -> Roofline:
+    """The numbers of the scenario and the workload that the controls say."""
+    return shared(
+        Roofline(
+            controls.scenario(),
+            batch=state.value("batch"),
+            prompt=state.value("prompt"),
+            context=state.value("context"),
+            count=state.value("count"),
+        )
+    )
+
+
+numbers = look()
 components.top(numbers.scenario, *words.headline(numbers))
 
 chart.draw(time_spec(), time_data(numbers), key="time", alt=words.time_alt(numbers), title=words.TIME)
@@ -51,4 +56,6 @@ with prose.together():
     components.note(words.below_table(numbers, shown))
 
 components.questions(words.questions(numbers), key="roofline_question")
+pictures = {"time": ahead.chart(time_data, words.time_alt), "roof": ahead.chart(roof_data, words.roof_alt)}
+ahead.follow(ahead.Pictures(look, pictures))
 offers.python(lambda: snippet.code(numbers, shown, state.own_model()))

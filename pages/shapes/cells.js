@@ -230,6 +230,30 @@ class Picture {
   }
 }
 
+// Draws what the server says, and ahead of it what was sent for the stop that a slider has come to (see ahead.js): "key"
+// names the picture, data of null are the server's last. What is drawn already stays as it is.
+function drawn(parentElement, picture, data, draw) {
+  const show = (said) => {
+    const text = JSON.stringify(said);
+    if (picture.said === text) return;
+    picture.said = text;
+    draw(said);
+  };
+  const host = parentElement.getRootNode().host ?? parentElement;
+  picture.ahead?.abort();
+  picture.ahead = new AbortController();
+  document.addEventListener("picture-ahead", ({ detail }) => {
+    if (host.closest(`.st-key-${detail.key}`)) show(detail.data ?? data);
+  }, { signal: picture.ahead.signal });
+  show(data);
+}
+
+function gone(parentElement, picture) {
+  picture.ahead?.abort();
+  picture.observer.disconnect();
+  mounted.delete(parentElement);
+}
+
 const mounted = new WeakMap();   // what stands where: the default export runs again whenever its data change
 
 function mount(parentElement, make) {

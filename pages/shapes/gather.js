@@ -201,6 +201,8 @@ class Gathering {
 
 export default function ({ data, parentElement, setStateValue }) {
   const gathering = mount(parentElement, (root) => new Gathering(root));
-  gathering.take(data, (lengths) => setStateValue("lengths", lengths));
-  return () => { gathering.picture.observer.disconnect(); mounted.delete(parentElement); };
+  const take = (said) => gathering.take(said, (lengths) => setStateValue("lengths", lengths));
+  // Lengths that were dragged are the hand's until the server says others: what it says is taken each time.
+  if (data.drag) take(data); else drawn(parentElement, gathering.picture, data, take);
+  return () => gone(parentElement, gathering.picture);
 }

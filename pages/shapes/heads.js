@@ -43,7 +43,9 @@ function drawGroup(sheet, { data, store, readers, columns, states, cell, x, y, h
 
 export default function ({ data, parentElement }) {
   const picture = mount(parentElement, (root) => new Picture(root, "heads"));
-  picture.set((width) => drawHeads(data, width));
-  picture.paint();
-  return () => { picture.observer.disconnect(); mounted.delete(parentElement); };
+  drawn(parentElement, picture, data, (said) => {
+    picture.set((width) => drawHeads(said, width));
+    picture.paint();
+  });
+  return () => gone(parentElement, picture);
 }

@@ -1,11 +1,20 @@
 """The Shapes page: one step of one block in cells, prefill beside decode. Reads top to bottom as the page does."""
 
+from functools import partial
+
 import streamlit as st
 
-from pages.parts import components, controls, hints, offers, prose, spreadsheet, state
+from pages.parts import ahead, components, controls, hints, offers, prose, spreadsheet, state
 from pages.shapes import drawing, moves, scenes, snippet, words, words_batch, words_run
+from pages.shapes.numbers import Shapes
 
-numbers = moves.numbers(controls.scenario())
+
+def look() -> Shapes:
+    """The steps that the controls say."""
+    return moves.numbers(controls.scenario())
+
+
+numbers = look()
 equal = state.value("cells") == "equal"
 
 components.top(numbers.scenario, *words.headline(numbers))
@@ -56,4 +65,8 @@ if groups := scenes.head_groups(numbers):
     drawing.heads(key="shapes_heads", data=groups)
 
 components.questions(words.questions(), key="shapes_question")
+pictures = {"shapes_step": ahead.whole(partial(scenes.step, equal=equal)), "shapes_mixed": ahead.whole(scenes.mixed)}
+if groups:
+    pictures["shapes_heads"] = ahead.whole(scenes.head_groups)
+ahead.follow(ahead.Pictures(look, pictures))
 offers.python(lambda: snippet.code(numbers, state.own_model()))

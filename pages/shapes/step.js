@@ -20,7 +20,9 @@ function drawSteps(data, width) {
 
 export default function ({ data, parentElement }) {
   const picture = mount(parentElement, (root) => new Picture(root, "prefill-and-decode"));
-  picture.set((width) => drawSteps(data, width));
-  picture.paint();
-  return () => { picture.observer.disconnect(); mounted.delete(parentElement); };
+  drawn(parentElement, picture, data, (said) => {
+    picture.set((width) => drawSteps(said, width));
+    picture.paint();
+  });
+  return () => gone(parentElement, picture);
 }

@@ -34,19 +34,24 @@ BUSIER = {"scheduler": "scheduler?requests=100&token_budget=64"}  # where each s
 MEASURED_MS = 400_000  # a bound against hanging
 
 # Pictures are Vega charts, and components of the app's own that draw an SVG in a shadow tree. A picture has changed
-# when its drawing has: its times are those of the changes, from the key that went down.
+# when its drawing has: its times are those of the changes, from the key that went down. An attribute that gets the value
+# that it has changes nothing.
 STOPWATCH = """
 () => {
   const pictures = [...document.querySelectorAll("[data-testid=stMain] [data-testid=stVegaLiteChart]")];
   for (const host of document.querySelectorAll("[data-testid=stMain] *"))
     if (host.shadowRoot?.querySelector("svg")) pictures.push(host.shadowRoot);
   const drawn = ["d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "opacity", "fill", "style"];
+  const differs = ({ type, target, attributeName, oldValue }) =>
+    type !== "attributes" || target.getAttribute(attributeName) !== oldValue;
   const watch = { pressed: null, changed: new Map(), pictures: pictures.length };
   for (const [place, picture] of pictures.entries())
-    new MutationObserver(() => {
-      if (watch.pressed !== null && picture.querySelector("svg, canvas"))
+    new MutationObserver((changes) => {
+      if (watch.pressed !== null && picture.querySelector("svg, canvas") && changes.some(differs))
         watch.changed.set(place, performance.now() - watch.pressed);
-    }).observe(picture, { childList: true, subtree: true, characterData: true, attributeFilter: drawn });
+    }).observe(picture, {
+      childList: true, subtree: true, characterData: true, attributeFilter: drawn, attributeOldValue: true,
+    });
   document.addEventListener("keydown", () => { watch.pressed = performance.now(); watch.changed.clear(); }, true);
   window.stopwatch = watch;
 }

@@ -1,0 +1,150 @@
+// The pictures of the stops around a slider, drawn as it moves: see ahead.py.
+
+const PAUSE = 80;                         // ms of rest before the next stops are asked for
+const NEAR = 2;                           // stops that shall be at hand on either side
+
+// ---- a Vega chart, with what the server said last and what is shown
+
+const viewOf = (chart) => {
+  for (const mark of chart.querySelectorAll("svg.marks [class*=mark-] > *")) {
+    const view = mark.__data__?.mark?.group?.context?.dataflow;       // Vega's own way from what it draws to itself
+    if (view) return view;
+  }
+  return null;
+};
+
+const same = (a, b) => {
+  if (a.length !== b.length) return false;
+  return a.every((row, place) => {
+    const names = Object.keys(row), other = b[place];
+    return names.length === Object.keys(other).length && names.every((name) => Object.is(row[name], other[name]));
+  });
+};
+
+const plain = (rows) => rows.map((row) => Object.fromEntries(Object.entries(row)));
+
+const charts = new WeakMap();
+
+// From then on what the server sends is compared with what is shown: a picture that is drawn already stays.
+const held = (view) => {
+  if (charts.has(view)) return charts.get(view);
+  const { data, insert, remove } = view, served = new Map(), shown = new Map();
+  const know = (name) => {
+    if (!shown.has(name)) { shown.set(name, plain(data.call(view, name))); served.set(name, shown.get(name)); }
+  };
+  const show = (name, rows) => {
+    know(name);
+    if (same(shown.get(name), rows)) return false;
+    shown.set(name, rows);
+    data.call(view, name, plain(rows));
+    return true;
+  };
+  const serve = (name, rows) => { served.set(name, rows); show(name, rows); return view; };
+  view.data = (...given) => (given.length > 1 && shown.has(given[0]) ? serve(given[0], plain(given[1])) : data.apply(view, given));
+  view.insert = (name, rows) => (shown.has(name) ? serve(name, [...served.get(name), ...plain(rows)]) : insert.call(view, name, rows));
+  view.remove = (name, what) => (shown.has(name) ? serve(name, []) : remove.call(view, name, what));
+  const drawn = (changed) => { if (changed.some(Boolean)) view.resize().runAsync(); };
+  const chart = {
+    show: (datasets) => drawn(Object.entries(datasets).map(([name, columns]) => show(name, rowsOf(columns)))),
+    back: () => drawn([...served].map(([name, rows]) => show(name, rows))),
+  };
+  charts.set(view, chart);
+  return chart;
+};
+
+const rowsOf = (columns) => {
+  const names = Object.keys(columns), rows = columns[names[0]] ?? [];
+  return rows.map((_, place) => Object.fromEntries(names.map((name) => [name, columns[name][place]])));
+};
+
+const chartOf = (key) => {
+  const chart = document.querySelector(`.st-key-${key} [data-testid=stVegaLiteChart]`);
+  const view = chart && viewOf(chart);
+  return view ? held(view) : null;
+};
+
+// Pictures of the app's own listen for what they are drawn from; null: what the server said last.
+const tell = (key, data) => document.dispatchEvent(new CustomEvent("picture-ahead", { detail: { key, data } }));
+
+// ---- the slider in hand
+
+const follow = () => {
+  const stop = new AbortController(), options = { capture: true, passive: true, signal: stop.signal };
+  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null;
+
+  const textOf = (name) => document.querySelector(`.st-key-${name} input[type=range]`)?.getAttribute("aria-valuetext");
+  const keyOf = (node) => sliders.find((name) => node.closest?.(`.st-key-${name}`)) ?? null;
+  const running = () => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "running";
+  const holds = () => frames && frames.slider === key && frames.look === look;
+
+  const atHand = (text) => {
+    if (!holds()) return false;
+    const texts = frames.stops.map(([stop]) => stop), place = texts.indexOf(text), [first, last] = frames.ends;
+    const below = place >= NEAR || texts[0] === first, above = texts.length - 1 - place >= NEAR || texts.at(-1) === last;
+    return place >= 0 && below && above;
+  };
+  const askAhead = () => {
+    const text = key && textOf(key);
+    if (!text || atHand(text)) return;
+    if (running()) { soon(); return; }
+    const question = [key, text, look].join(" ");
+    if (question === asked) return;
+    asked = question;
+    ask("asked", { slider: key, at: text });
+  };
+  const soon = () => { clearTimeout(timer); timer = setTimeout(askAhead, PAUSE); };
+  const take = (node) => {
+    const found = keyOf(node);
+    if (!found) return;
+    key = found;
+    soon();
+  };
+  const draw = () => {
+    const text = textOf(key), frame = holds() && frames.stops.find(([stop]) => stop === text)?.[1];
+    soon();
+    if (!frame || (drawn?.key === key && drawn.text === text)) return;
+    drawn = { key, text, names: new Set([...(drawn?.names ?? []), ...Object.keys(frame)]) };
+    for (const [name, parts] of Object.entries(frame)) {
+      if (parts.whole) tell(name, parts.whole); else chartOf(name)?.show(parts);
+    }
+  };
+  // The server has drawn the stop where the slider is. What was drawn here before it came there must not stay.
+  const settle = (slider, at) => {
+    if (!drawn || (drawn.key === slider && textOf(slider) !== at)) return;
+    if (drawn.key !== slider || drawn.text !== at) for (const name of drawn.names) {
+      tell(name, null);
+      chartOf(name)?.back();
+    }
+    drawn = null;
+  };
+
+  document.addEventListener("pointerover", (event) => take(event.target), options);
+  document.addEventListener("focusin", (event) => take(event.target), options);
+  const watcher = new MutationObserver((changes) => {
+    const moved = changes.map((change) => keyOf(change.target)).find(Boolean);
+    if (!moved) return;
+    key = moved;
+    draw();
+  });
+  watcher.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
+  stop.signal.addEventListener("abort", () => { watcher.disconnect(); clearTimeout(timer); });
+
+  return {
+    stop: () => stop.abort(),
+    take: (data, setTriggerValue) => {
+      ({ sliders, look } = data);
+      ask = setTriggerValue;
+      if (data.frames) frames = { ...data.frames, look };
+      settle(data.slider, data.at);
+      if (key) soon();
+    },
+  };
+};
+
+const followers = new WeakMap();          // one for each place where the component stands
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  if (!followers.has(parentElement)) followers.set(parentElement, follow());
+  followers.get(parentElement).take(data, setTriggerValue);
+  return () => { followers.get(parentElement).stop(); followers.delete(parentElement); };
+}
