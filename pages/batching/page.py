@@ -37,8 +37,9 @@ def drafting() -> Drafting:
 numbers = look()
 
 components.top(numbers.scenario, *words.headline(numbers))
-if trouble := words.trouble(numbers):
-    components.complaint(trouble)
+with st.container(key="trouble"):  # always there, so that a slider in hand stays where it is
+    if trouble := words.trouble(numbers):
+        components.complaint(trouble)
 layers.draw(
     charts.tradeoff_spec(),
     frames.tradeoff(numbers),

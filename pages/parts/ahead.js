@@ -1,6 +1,7 @@
 // The pictures of the stops around a slider, drawn as it moves: see ahead.py.
 
-const PAUSE = 80;                         // ms of rest before the next stops are asked for
+const PAUSE = 80;                         // ms before the next stops are asked for, and between looks
+const REST = 200;                         // ms without a key or a click before that: see askAhead
 const NEAR = 2;                           // stops that shall be at hand on either side
 
 // ---- a Vega chart, with what the server said last and what is shown
@@ -68,9 +69,9 @@ const tell = (key, data) => document.dispatchEvent(new CustomEvent("picture-ahea
 
 // ---- the slider in hand
 
-const follow = () => {
+const follow = (mark) => {
   const stop = new AbortController(), options = { capture: true, passive: true, signal: stop.signal };
-  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null;
+  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null, touched = 0;
 
   const textOf = (name) => document.querySelector(`.st-key-${name} input[type=range]`)?.getAttribute("aria-valuetext");
   const keyOf = (node) => sliders.find((name) => node.closest?.(`.st-key-${name}`)) ?? null;
@@ -83,10 +84,12 @@ const follow = () => {
     const below = place >= NEAR || texts[0] === first, above = texts.length - 1 - place >= NEAR || texts.at(-1) === last;
     return place >= 0 && below && above;
   };
+  // Never in the moment in which somebody asks the server for something: of the answers to two fragments that come
+  // together, the browser draws the second alone (seen in 1.67).
   const askAhead = () => {
     const text = key && textOf(key);
     if (!text || atHand(text)) return;
-    if (running()) { soon(); return; }
+    if (running() || performance.now() - touched < REST) { soon(); return; }
     const question = [key, text, look].join(" ");
     if (question === asked) return;
     asked = question;
@@ -118,12 +121,14 @@ const follow = () => {
     drawn = null;
   };
 
+  const touch = () => { touched = performance.now(); };
+  for (const name of ["keydown", "pointerdown", "pointerup", "change"]) document.addEventListener(name, touch, options);
   document.addEventListener("pointerover", (event) => take(event.target), options);
   document.addEventListener("focusin", (event) => take(event.target), options);
+  // Of what moves only what is in somebody's hand: the page itself moves a slider together with other controls.
   const watcher = new MutationObserver((changes) => {
-    const moved = changes.map((change) => keyOf(change.target)).find(Boolean);
-    if (!moved) return;
-    key = moved;
+    if (!changes.some(({ target }) => target === document.activeElement)) return;
+    key = keyOf(document.activeElement) ?? key;
     draw();
   });
   watcher.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
@@ -135,8 +140,10 @@ const follow = () => {
       ({ sliders, look } = data);
       ask = setTriggerValue;
       if (data.frames) frames = { ...data.frames, look };
+      mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
       settle(data.slider, data.at);
-      if (key) soon();
+      if (data.frames && key === data.slider && textOf(key) !== data.at) draw();   // it has moved on meanwhile
+      else if (key) soon();
     },
   };
 };
@@ -144,7 +151,7 @@ const follow = () => {
 const followers = new WeakMap();          // one for each place where the component stands
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  if (!followers.has(parentElement)) followers.set(parentElement, follow());
+  if (!followers.has(parentElement)) followers.set(parentElement, follow(parentElement.querySelector("span")));
   followers.get(parentElement).take(data, setTriggerValue);
   return () => { followers.get(parentElement).stop(); followers.delete(parentElement); };
 }

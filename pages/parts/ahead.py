@@ -82,7 +82,7 @@ def follow(*pictures: Pictures) -> None:
     asked = _asked()
     control, at = asked or (None, 0.0)
     now = {"slider": control.key, "at": control.shown(state.value(control.key))} if control else {}
-    frames = _frames(pictures, control, at) if control and not state.in_whole_page() else None
+    frames = around(pictures, control, at) if control and not state.in_whole_page() else None
     _component(
         key=_KEY,
         data={"sliders": list(_SLIDERS), "look": _look(pictures, control), **now, "frames": frames},
@@ -94,7 +94,8 @@ def follow(*pictures: Pictures) -> None:
 
 
 def _ask() -> None:
-    st.session_state[_ASKED] = st.session_state[_KEY].asked
+    """Keep what was asked; nothing, where the page has been left meanwhile."""
+    st.session_state[_ASKED] = getattr(st.session_state.get(_KEY), "asked", None)
 
 
 def _asked() -> tuple[state.Number, float] | None:
@@ -120,7 +121,7 @@ def _look(pictures: Sequence[Pictures], slider: state.Number | None) -> str:
 # ---- the stops around ----------------------------------------------------------------------------------------
 
 
-def _frames(pictures: Sequence[Pictures], control: state.Number, at: float) -> dict[str, Any]:
+def around(pictures: Sequence[Pictures], control: state.Number, at: float) -> dict[str, Any]:
     """What the pictures are drawn from at the stops around ``at``, the nearest first, as far as it differs."""
     begun, stops = time.perf_counter(), state.stops(control)
     middle = min(bisect_left(stops, at), len(stops) - 1)

@@ -34,8 +34,8 @@ BUSIER = {"scheduler": "scheduler?requests=100&token_budget=64"}  # where each s
 MEASURED_MS = 400_000  # a bound against hanging
 
 # Pictures are Vega charts, and components of the app's own that draw an SVG in a shadow tree. A picture has changed
-# when its drawing has: its times are those of the changes, from the key that went down. An attribute that gets the value
-# that it has changes nothing.
+# when its drawing has: its times are those of the changes, from the key that went down. An attribute that gets the
+# value that it has changes nothing.
 STOPWATCH = """
 () => {
   const pictures = [...document.querySelectorAll("[data-testid=stMain] [data-testid=stVegaLiteChart]")];
