@@ -1,5 +1,6 @@
 // The pictures of the stops around a slider, drawn as it moves: see ahead.py.
 
+const followSliders = (() => {
 const PAUSE = 80;                         // ms before the next stops are asked for, and between looks
 const REST = 200;                         // ms without a key or a click before that: see askAhead
 const NEAR = 2;                           // stops that shall be at hand on either side
@@ -69,8 +70,9 @@ const tell = (key, data) => document.dispatchEvent(new CustomEvent("picture-ahea
 
 // ---- the slider in hand
 
-const follow = (mark) => {
-  const stop = new AbortController(), options = { capture: true, passive: true, signal: stop.signal };
+// "mark" says for whoever looks which stops are at hand; what is returned takes what the server says.
+return (mark, signal) => {
+  const options = { capture: true, passive: true, signal };
   let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null, touched = 0;
 
   const textOf = (name) => document.querySelector(`.st-key-${name} input[type=range]`)?.getAttribute("aria-valuetext");
@@ -93,7 +95,7 @@ const follow = (mark) => {
     const question = [key, text, look].join(" ");
     if (question === asked) return;
     asked = question;
-    ask("asked", { slider: key, at: text });
+    ask({ slider: key, at: text });
   };
   const soon = () => { clearTimeout(timer); timer = setTimeout(askAhead, PAUSE); };
   const take = (node) => {
@@ -132,26 +134,18 @@ const follow = (mark) => {
     draw();
   });
   watcher.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
-  stop.signal.addEventListener("abort", () => { watcher.disconnect(); clearTimeout(timer); });
+  signal.addEventListener("abort", () => { watcher.disconnect(); clearTimeout(timer); });
 
-  return {
-    stop: () => stop.abort(),
-    take: (data, setTriggerValue) => {
-      ({ sliders, look } = data);
-      ask = setTriggerValue;
-      if (data.frames) frames = { ...data.frames, look };
-      mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
-      settle(data.slider, data.at);
-      if (data.frames && key === data.slider && textOf(key) !== data.at) draw();   // it has moved on meanwhile
-      else if (key) soon();
-    },
+  return (data, send) => {
+    const { slider, at, frames: sent } = data ?? {};
+    sliders = data?.sliders ?? [];
+    look = data?.look ?? "";
+    ask = send;
+    if (sent) frames = { ...sent, look };
+    mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
+    settle(slider, at);
+    if (sent && key === slider && textOf(key) !== at) draw();   // it has moved on meanwhile
+    else if (key) soon();
   };
 };
-
-const followers = new WeakMap();          // one for each place where the component stands
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!followers.has(parentElement)) followers.set(parentElement, follow(parentElement.querySelector("span")));
-  followers.get(parentElement).take(data, setTriggerValue);
-  return () => { followers.get(parentElement).stop(); followers.delete(parentElement); };
-}
+})();

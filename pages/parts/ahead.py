@@ -28,18 +28,14 @@ from pages.parts.datasets import Dataset
 
 REACH = 5  # stops on either side
 ENOUGH = 0.06  # seconds after which no further stop is begun, but for the next one on either side
-_KEY, _ASKED = "ahead", "_ahead"
+_FOLLOWING, _ASKED = "_ahead", "_ahead_asked"
 
 _SLIDERS = {key: control for key, control in state.CONTROLS.items() if isinstance(control, state.Number)}
 _Frame = dict[str, Mapping[str, Any]]
 """For the key of each picture, the parts of what it is drawn from."""
 
-_component = st.components.v2.component(
-    "pictures_ahead",
-    html="<span></span>",
-    css="span {display: none}\n",
-    js=Path(__file__).with_name("ahead.js").read_text(encoding="utf-8"),
-)
+JS = Path(__file__).with_name("ahead.js").read_text(encoding="utf-8")
+"""What the browser does for it."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +72,36 @@ def whole(data: Callable[[Any], Mapping[str, Any] | None]) -> Callable[[Any], Ma
     return lambda numbers: {"whole": data(numbers)}
 
 
-@st.fragment
+# ---- for pages, and for the companion that goes with each ----------------------------------------------------
+
+
+def begin() -> None:
+    """Forget what followed: another page is about to be run."""
+    st.session_state[_FOLLOWING] = ()
+
+
 def follow(*pictures: Pictures) -> None:
-    """Have these pictures follow the page's sliders in the browser; once a page, after all of them."""
-    asked = _asked()
-    control, at = asked or (None, 0.0)
+    """Have these pictures follow the page's sliders in the browser."""
+    st.session_state[_FOLLOWING] = pictures
+
+
+def ask(asked: Any) -> None:
+    """Keep what the browser asked for."""
+    st.session_state[_ASKED] = asked
+
+
+def answer(*, alone: bool) -> dict[str, Any] | None:
+    """What the browser is told of them, and where it asked ``alone``, what it asked for; None where nothing follows."""
+    pictures: Sequence[Pictures] = st.session_state[_FOLLOWING]
+    if not pictures:
+        return None
+    control, at = _asked() or (None, 0.0)
     now = {"slider": control.key, "at": control.shown(state.value(control.key))} if control else {}
-    frames = around(pictures, control, at) if control and not state.in_whole_page() else None
-    _component(
-        key=_KEY,
-        data={"sliders": list(_SLIDERS), "look": _look(pictures, control), **now, "frames": frames},
-        on_asked_change=_ask,
-    )
+    frames = around(pictures, control, at) if control and alone else None
+    return {"sliders": list(_SLIDERS), "look": _look(pictures, control), **now, "frames": frames}
 
 
 # ---- what was asked for --------------------------------------------------------------------------------------
-
-
-def _ask() -> None:
-    """Keep what was asked; nothing, where the page has been left meanwhile."""
-    st.session_state[_ASKED] = getattr(st.session_state.get(_KEY), "asked", None)
 
 
 def _asked() -> tuple[state.Number, float] | None:

@@ -11,7 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import companion, controls, hints, live_rates, lost, offers, presenting, share, state, theme
+from pages.parts import ahead, companion, controls, hints, live_rates, lost, offers, presenting, share, state, theme
 from pages.parts.heap import HEAP
 
 # Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
@@ -79,14 +79,16 @@ def _body(page: StreamlitPage) -> None:
         st.rerun()
     offers.begin(page.title.lower())
     hints.begin()
+    ahead.begin()
     corner = st.container(key="share_corner")
     page._can_be_called = True  # noqa: SLF001  # once a run, says Streamlit, and does not count a fragment's as one
-    with state.whole_page(), suppress(StopException):  # of a page that has said all that there is to say
-        page.run()
-    with corner:
-        share.menu()
-    state.publish()
-    companion.draw()
+    with state.whole_page():
+        with suppress(StopException):  # of a page that has said all that there is to say
+            page.run()
+        with corner:
+            share.menu()
+        state.publish()
+        companion.draw()
     HEAP.settle()
 
 

@@ -57,7 +57,7 @@ def at_hand(page: Page, key: str) -> None:
     """Take a slider in hand, and wait until its next stops are there."""
     slider(page, key).focus()
     shown = slider(page, key).get_attribute("aria-valuetext")
-    mark = page.locator(".st-key-ahead span[data-at-hand]")
+    mark = page.locator(".st-key-companion .followed")
     expect(mark).to_have_attribute(
         "data-at-hand", re.compile(rf"^{key}:.* {re.escape(shown or '')} \S"), timeout=LOAD_MS
     )

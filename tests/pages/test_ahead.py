@@ -57,6 +57,12 @@ def drawn(at):
     return charts + [{"whole": json.loads(own.proto.json)} for own in at.get("bidi_component") if own.proto.json]
 
 
+def told(at):
+    """What the browser is told of the pictures that follow."""
+    companion = next(own for own in at.get("bidi_component") if own.proto.component_name == "companion")
+    return json.loads(companion.proto.json)["ahead"]
+
+
 def sliders(at):
     return [slider.key for slider in (*at.slider, *at.select_slider)]
 
@@ -133,20 +139,23 @@ def test_a_stop_that_cannot_be_priced_is_left_out(pictures):
 )  # fmt: skip
 def test_what_a_browser_asks_for_is_checked(asked):
     at = opened.open_page("roofline")
-    at.session_state["_ahead"] = asked
+    at.session_state["_ahead_asked"] = asked
     opened.ran(at)
-    said = next(json.loads(own.proto.json) for own in at.get("bidi_component") if "sliders" in own.proto.json)
+    said = told(at)
     assert said["frames"] is None
     assert "slider" not in said
+
+
+def test_where_nothing_follows_the_browser_asks_for_nothing():
+    assert told(opened.open_page("accuracy")) is None
 
 
 def test_the_mark_changes_with_all_but_the_slider_in_hand():
     def look(**query):
         at = opened.open_page("roofline", **query)
-        at.session_state["_ahead"] = {"slider": "batch", "at": "8"}
+        at.session_state["_ahead_asked"] = {"slider": "batch", "at": "8"}
         opened.ran(at)
-        said = next(json.loads(own.proto.json) for own in at.get("bidi_component") if "sliders" in own.proto.json)
-        return said["look"], said["at"]
+        return told(at)["look"], told(at)["at"]
 
     here, at = look(batch=8)
     assert at == "8"
