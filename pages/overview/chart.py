@@ -27,8 +27,7 @@ def ride_spec() -> Spec:
         _crossing(),
         _names(),
         _prefill(),
-        _rider(),
-        _readout(),
+        {"data": {"name": "lines"}, "transform": _at_batch(), "layer": [*_rider(), *_readout()]},
         height=HEIGHT,
         params=[
             {"name": "batch", "value": None, "bind": slider},
@@ -81,7 +80,7 @@ def _idle() -> Spec:
         return {"mark": {"type": "area", "opacity": opacity, "aria": False, "clip": True}, "encoding": encoding}
 
     return {
-        "data": {"name": "lines"},
+        "data": {"name": "curve"},
         "transform": _calculate(zero="0", done="min(datum.arithmetic,datum.seconds)"),
         "layer": [area("zero", "done", "compute", 0.16), area("done", "seconds", "memory", 0.1)],
     }
@@ -101,7 +100,7 @@ def _edge() -> Spec:
         return {"transform": [{"filter": test}], **line("seconds", meaning, **thick)}
 
     return {
-        "data": {"name": "lines"},
+        "data": {"name": "curve"},
         "layer": [
             line("memory", "memory", **dashed),
             line("arithmetic", "compute", **dashed),
@@ -222,7 +221,7 @@ def _at_batch() -> list[Spec]:
     ]
 
 
-def _rider() -> Spec:
+def _rider() -> list[Spec]:
     """The decode step: a circle on the edge, and under it what the arithmetic does and how long it waits."""
     x = _x()
     said = (
@@ -230,33 +229,29 @@ def _rider() -> Spec:
         f"+{format.vega(format.SECONDS, 'datum.seconds/datum.t')}+' a token'"
     )
     bar = {"type": "rule", "aria": False, "strokeCap": "butt"}
-    return {
-        "data": {"name": "lines"},
-        "transform": _at_batch(),
-        "layer": [
-            {
-                "mark": {**bar, "strokeWidth": 9},
-                "encoding": {"x": x, "y": _y("zero"), "y2": {"field": "done"}, "stroke": colour("compute")},
+    return [
+        {
+            "mark": {**bar, "strokeWidth": 9},
+            "encoding": {"x": x, "y": _y("zero"), "y2": {"field": "done"}, "stroke": colour("compute")},
+        },
+        {
+            "mark": {**bar, "strokeWidth": 1.5},
+            "encoding": {"x": x, "y": _y("done"), "y2": {"field": "seconds"}, "stroke": colour("ink")},
+        },
+        {
+            "mark": {"type": "point", "shape": "circle", "size": 190, "strokeWidth": 1.6, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": _y("seconds"),
+                "fill": colour("decode"),
+                "stroke": colour("ink"),
+                **chart.said(said),
             },
-            {
-                "mark": {**bar, "strokeWidth": 1.5},
-                "encoding": {"x": x, "y": _y("done"), "y2": {"field": "seconds"}, "stroke": colour("ink")},
-            },
-            {
-                "mark": {"type": "point", "shape": "circle", "size": 190, "strokeWidth": 1.6, "opacity": 1},
-                "encoding": {
-                    "x": x,
-                    "y": _y("seconds"),
-                    "fill": colour("decode"),
-                    "stroke": colour("ink"),
-                    **chart.said(said),
-                },
-            },
-        ],
-    }
+        },
+    ]
 
 
-def _readout() -> Spec:
+def _readout() -> list[Spec]:
     """What a token costs at this batch, in the corner that stays empty."""
     each = f"{format.vega(format.SECONDS, 'datum.seconds/datum.t')}+' a token'"
     who = "(datum.t==1?'1 sequence decodes alone':format(datum.t,',')+' sequences decode together')"
@@ -265,12 +260,8 @@ def _readout() -> Spec:
     over = f"({PHONE}?', compute-bound':', and every further token is one that you wait for')"
     said = f"{step}+(datum.arithmetic>=datum.memory?{over}:{idle})"
     big = f"({PHONE}?21:30)"
-    return {
-        "data": {"name": "lines"},
-        "transform": _at_batch(),
-        "layer": [
-            label(who, "muted", at("14", "type+6")),
-            label(each, "decode text", at("14", f"type+{big}+12"), size=big, weight=600),
-            label(said, "ink", at("14", f"type+{big}+20+type")),
-        ],
-    }
+    return [
+        label(who, "muted", at("14", "type+6")),
+        label(each, "decode text", at("14", f"type+{big}+12"), size=big, weight=600),
+        label(said, "ink", at("14", f"type+{big}+20+type")),
+    ]

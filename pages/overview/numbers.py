@@ -16,6 +16,7 @@ from pages.parts.state import MOST_SEQUENCES
 _FREE = 0.45  # of the width: where the crossing stands, if nothing needs more room
 _FAR = 6.0  # crossings: a prompt up to here is drawn, a longer one is named at the edge
 _BEYOND = 300  # points of the lines past the largest batch
+_ACROSS = 60  # points of the drawn lines, evenly, and as many closer together where the batch is small
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,14 @@ class Overview:
         cost = self.floor.price(cm.Step.decode(tokens, self.context), "weights")
         columns = {"memory": cost.memory_seconds, "arithmetic": cost.compute_seconds, "seconds": cost.seconds}
         return pd.DataFrame({"t": tokens, **columns, "idle": cost.idle})
+
+    @cached_property
+    def curve(self) -> pd.DataFrame:
+        """Of the lines what a picture needs to look the same: a row each some pixels, and those about the crossing."""
+        last, crossing = self.lines.t.iloc[-1], int(self.crossing or 1)
+        even, early = np.linspace(1, last, _ACROSS), np.geomspace(1, last, _ACROSS)
+        wanted = np.concatenate([even, early, [crossing, crossing + 1, crossing + 2, last]])
+        return self.lines.iloc[np.unique(np.searchsorted(self.lines.t, np.clip(wanted, 1, last)))]
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -22,7 +22,7 @@ def look() -> Overview:
 
 def ride(numbers: Overview) -> dict[str, Dataset]:
     """What the picture is drawn from."""
-    return of_frames({"frame": numbers.frame, "lines": numbers.lines})
+    return of_frames({"frame": numbers.frame, "lines": numbers.lines, "curve": numbers.curve})
 
 
 numbers = look()

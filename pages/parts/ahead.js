@@ -7,14 +7,6 @@ const NEAR = 2;                           // stops that shall be at hand on eith
 
 // ---- a Vega chart, with what the server said last and what is shown
 
-const viewOf = (chart) => {
-  for (const mark of chart.querySelectorAll("svg.marks [class*=mark-] > *")) {
-    const view = mark.__data__?.mark?.group?.context?.dataflow;       // Vega's own way from what it draws to itself
-    if (view) return view;
-  }
-  return null;
-};
-
 const same = (a, b) => {
   if (a.length !== b.length) return false;
   return a.every((row, place) => {

@@ -34,7 +34,8 @@ _SLIDERS = {key: control for key, control in state.CONTROLS.items() if isinstanc
 _Frame = dict[str, Mapping[str, Any]]
 """For the key of each picture, the parts of what it is drawn from."""
 
-JS = Path(__file__).with_name("ahead.js").read_text(encoding="utf-8")
+_FOLDER = Path(__file__).parent
+JS = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("view_of.js", "ahead.js"))
 """What the browser does for it."""
 
 

@@ -1,8 +1,8 @@
 """Pieces of charts. A chart is a constant Vega-Lite spec, built once, and the data of a run, sent apart.
 
 Colours are names of ``theme.MEANINGS``; sizes are expressions, so that a phone gets smaller type from the same spec;
-labels carry a halo of paper. Positions that must move while a hand drags are expressions of the data and of the chart's
-own parameters, never numbers.
+labels carry a halo of paper, which the style sheet puts behind the letters. Positions that must move while a hand drags
+are expressions of the data and of the chart's own parameters, never numbers.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def label(
     weight: int = 400,
     size: str = "type",
     show: str = "true",
+    halo: bool = True,
 ) -> Spec:
-    """Text (a Vega expression, or an expression of an array for several lines) over a halo of paper.
+    """Text (a Vega expression, or an expression of an array for several lines) over a halo of paper, or without one.
 
     ``align`` and ``show`` are expressions too.
     """
@@ -89,14 +90,14 @@ def label(
         "lineHeight": {"expr": f"{size}+4"},
         "opacity": {"expr": f"({show})?1:0"},
         "text": {"expr": text},
+        **(HALO if halo else {}),
     }
-    halo = {**mark, "strokeWidth": 4, "strokeJoin": "round", "aria": False}
-    return {
-        "layer": [
-            {"mark": halo, "encoding": {**where, "fill": colour("paper"), "stroke": colour("paper")}},
-            {"mark": mark, "encoding": {**where, "fill": colour(meaning)}},
-        ]
-    }
+    return {"mark": mark, "encoding": {**where, "fill": colour(meaning), **(PAPER if halo else {})}}
+
+
+HALO: Spec = {"strokeWidth": 4, "strokeJoin": "round"}
+"""What makes of a text's mark one with a halo, together with ``PAPER`` in its encoding."""
+PAPER: Spec = {"stroke": colour("paper")}
 
 
 def said(text: str) -> Spec:

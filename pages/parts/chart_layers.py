@@ -50,14 +50,13 @@ def over(data: str, *layers: Spec, transform: list[Spec] | None = None) -> Spec:
 
 
 def label(words: str, meaning: str, where: Spec, *, halo: bool = True, **more: Any) -> Spec:
-    """Text as ``chart.label`` sets it, or without its halo; its long expressions are worked out once for both."""
+    """Text as ``chart.label`` sets it; long expressions, which Vega would write out several times, become columns."""
     long = {"words": words, **{f"at_{axis}": where[axis]["value"]["expr"] for axis in where}, **more}
     columns = {name: text for name, text in long.items() if isinstance(text, str) and len(text) > _LONG}
     short = {name: f"datum.{name}" if name in columns else text for name, text in long.items()}
     place = at(*(short.pop(f"at_{axis}") if axis in where else None for axis in ("x", "y")))
-    drawn: Spec = chart.label(short.pop("words"), meaning, place, **short)  # type: ignore[arg-type]  # names checked there
-    shown = drawn["layer"] if halo else drawn["layer"][1:]
-    return {"transform": [{"calculate": text, "as": name} for name, text in columns.items()], "layer": shown}
+    drawn: Spec = chart.label(short.pop("words"), meaning, place, halo=halo, **short)  # type: ignore[arg-type]  # checked
+    return {"transform": [{"calculate": text, "as": name} for name, text in columns.items()], **drawn}
 
 
 _LONG = 24  # letters of an expression that is worth a column of its own

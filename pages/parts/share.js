@@ -6,18 +6,6 @@ const EDGE = 16;          // px of paper around a picture
 
 // ---- finding a picture on the page -----------------------------------------------------------------------------------
 
-// Streamlit keeps Vega's view to itself; React, which drew the chart, knows it.
-function viewOf(chart) {
-  const name = Object.keys(chart).find((key) => key.startsWith("__reactFiber$"));
-  for (let fiber = chart[name]; fiber; fiber = fiber.return) {
-    for (let hook = fiber.memoizedState; hook?.next !== undefined; hook = hook.next) {
-      const held = hook.memoizedState?.current ?? hook.memoizedState;
-      if (typeof held?.toSVG === "function" && typeof held.runAsync === "function") return held;
-    }
-  }
-  return null;
-}
-
 async function vegaSvg(chart) {
   const view = viewOf(chart);
   return view ? view.toSVG() : new XMLSerializer().serializeToString(chart.querySelector("svg.marks"));
@@ -52,6 +40,7 @@ function standing(text, { title, fonts = "" }) {
   svg.setAttribute("viewBox", box.join(" "));
   svg.setAttribute("width", box[2]);
   svg.setAttribute("height", box[3]);
+  for (const label of svg.querySelectorAll("text[stroke]")) label.setAttribute("paint-order", "stroke");   // its halo
   if (!svg.getAttribute("style")?.includes("font-family")) svg.setAttribute("font-family", style.fontFamily.replaceAll('"', "'"));
   svg.prepend(make("title", {}, title), ...(fonts ? [make("style", {}, fonts)] : []), paper);
   return { text: new XMLSerializer().serializeToString(svg), width: box[2], height: box[3] };

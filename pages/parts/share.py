@@ -21,7 +21,7 @@ _pictures = st.components.v2.component(
     "share_pictures",
     html="<ul></ul><p role='status'></p>\n",
     css=(_FOLDER / "share.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "share.js").read_text(encoding="utf-8"),
+    js="".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("view_of.js", "share.js")),
 )
 
 

@@ -152,6 +152,7 @@ _SHEET = f"""
 .sc-notice {{border-left: 3px solid var(--ink); padding: .3rem .8rem; font-size: .9375rem; overflow-wrap: anywhere;
   background: color-mix(in srgb, var(--ink) 5%, transparent);}}
 .sc-notice p {{margin: .1rem 0;}}
+.stApp svg.marks text[stroke] {{paint-order: stroke;}} /* a label's halo goes behind its letters */
 .stApp form.vega-bindings {{display: flex; flex-flow: row wrap; gap: .2rem 2.4rem; margin: -.5rem 0 0;}}
 .stApp form.vega-bindings .vega-bind {{width: auto;}}
 .stApp form.vega-bindings .vega-bind label > span:last-child {{min-width: 2.4rem;}}

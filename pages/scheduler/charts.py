@@ -322,10 +322,5 @@ def sweep_spec(quantity: str, *, log: bool = True, integer: bool = True) -> Spec
 
 def _end_labels(x: Spec, y: Spec) -> Spec:
     mark = {"type": "text", "align": "right", "dy": -9, "fontSize": {"expr": "type"}, "text": {"expr": "datum.name"}}
-    halo = {**mark, "strokeWidth": 4, "strokeJoin": "round", "aria": False}
-    return {
-        "layer": [
-            {"mark": halo, "encoding": {"x": x, "y": y, "fill": colour("paper"), "stroke": colour("paper")}},
-            {"mark": mark, "encoding": {"x": x, "y": y, "fill": colour_field("text_meaning")}},
-        ]
-    }
+    encoding = {"x": x, "y": y, "fill": colour_field("text_meaning"), **chart.PAPER}
+    return {"mark": {**mark, **chart.HALO}, "encoding": encoding}

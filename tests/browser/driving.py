@@ -27,7 +27,7 @@ MEETING_LABELS = """
   const met = [];
   for (const chart of document.querySelectorAll('[data-testid=stVegaLiteChart]')) {
     const texts = [...chart.querySelectorAll('g.mark-text text')]
-      .filter(t => t.textContent && t.getAttribute('opacity') !== '0' && !t.getAttribute('stroke'))
+      .filter(t => t.textContent && t.getAttribute('opacity') !== '0')
       .map(t => ({ said: t.textContent, box: t.getBoundingClientRect() }));
     texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
       const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);

@@ -50,7 +50,7 @@ def svg(spec: Mapping[str, Any], data: Mapping[str, Any], *, width: float, **par
 
 
 def labels(drawn: str) -> list[Label]:
-    """Labels inside the plot: neither axis texts nor halos nor what is not shown."""
+    """Labels inside the plot: neither axis texts nor what is not shown."""
     found: list[Label] = []
     _walk(ET.fromstring(drawn), (0.0, 0.0), found)  # noqa: S314  # our own drawing
     return found
@@ -75,8 +75,7 @@ def _walk(node: ET.Element, origin: tuple[float, float], found: list[Label]) -> 
 
 
 def _note(node: ET.Element, x: float, y: float, found: list[Label]) -> None:
-    halo = node.get("stroke") not in (None, "none", "transparent")
-    if halo or float(node.get("opacity", "1")) == 0:
+    if float(node.get("opacity", "1")) == 0:
         return
     size = float(str(node.get("font-size", "11px")).removesuffix("px"))
     lines = [span.text or "" for span in node.iter(f"{_SVG}tspan")] or [node.text or ""]
