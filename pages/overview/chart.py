@@ -56,27 +56,38 @@ def _calculate(**columns: str) -> list[Spec]:
 
 
 def _x(field: str = "t") -> Spec:
-    axis = {
+    """Encoding of tokens; one layer draws the axis."""
+    scale = {"type": "linear", "domain": [0, {"expr": "right"}], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale}
+
+
+def _y(field: str) -> Spec:
+    """Encoding of seconds; one layer draws the axis."""
+    scale = {"type": "linear", "domain": [0, {"expr": "top"}], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale}
+
+
+_X_AXIS = {
+    "axis": {
         "title": "T, tokens in the step",
         "tickCount": {"expr": f"{PHONE}?4:8"},
         "labelExpr": "format(datum.value,',')",
     }
-    scale = {"type": "linear", "domain": [0, {"expr": "right"}], "nice": False}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
-
-
-def _y(field: str) -> Spec:
-    written = f"datum.value==0?'0':{format.vega(format.SECONDS, 'datum.value', 2, trim=True)}"
-    axis = {"title": None, "tickCount": 4, "labelExpr": written}
-    scale = {"type": "linear", "domain": [0, {"expr": "top"}], "nice": False}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+}
+_Y_AXIS = {
+    "axis": {
+        "title": None,
+        "tickCount": 4,
+        "labelExpr": f"datum.value==0?'0':{format.vega(format.SECONDS, 'datum.value', 2, trim=True)}",
+    }
+}
 
 
 def _idle() -> Spec:
     """What is done under the arithmetic's line, and what lies idle between it and the edge."""
 
     def area(low: str, high: str, meaning: str, opacity: float) -> Spec:
-        encoding = {"x": _x(), "y": _y(high), "y2": {"field": low}, "fill": colour(meaning)}
+        encoding = {"x": _x() | _X_AXIS, "y": _y(high) | _Y_AXIS, "y2": {"field": low}, "fill": colour(meaning)}
         return {"mark": {"type": "area", "opacity": opacity, "aria": False, "clip": True}, "encoding": encoding}
 
     return {

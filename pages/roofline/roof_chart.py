@@ -37,20 +37,15 @@ def roof_spec() -> Spec:
 
 
 def _roof_axes(x: str, y: str) -> tuple[Spec, Spec]:
+    """Encodings along both axes; one layer draws them."""
     return (
-        {
-            "field": x,
-            "type": "quantitative",
-            "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-            "axis": chart.decades("arithmetic intensity, FLOP a byte"),
-        },
-        {
-            "field": y,
-            "type": "quantitative",
-            "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-            "axis": chart.decades(None, format.FLOP_RATE),
-        },
+        {"field": x, "type": "quantitative", "scale": chart.log_scale("pow(10,left)", "pow(10,right)")},
+        {"field": y, "type": "quantitative", "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)")},
     )
+
+
+_X_AXIS = {"axis": chart.decades("arithmetic intensity, FLOP a byte")}
+_Y_AXIS = {"axis": chart.decades(None, format.FLOP_RATE)}
 
 
 _ROOF = calculate(rate=str(D["peak"] * COMPUTE_X), corner=str(D["peak"] * COMPUTE_X / (D["bandwidth"] * BANDWIDTH_X)))
@@ -59,7 +54,7 @@ _ROOF = calculate(rate=str(D["peak"] * COMPUTE_X), corner=str(D["peak"] * COMPUT
 def _slope() -> Spec:
     """What memory allows: thick up to the corner of the roof that computes, thin on to the highest one."""
     (x, y), (x2, y2) = _roof_axes("from", "from_rate"), ({"field": "corner"}, {"field": "rate"})
-    place = {"x": x, "y": y, "x2": x2, "y2": y2, "stroke": colour("memory")}
+    place = {"x": x | _X_AXIS, "y": y | _Y_AXIS, "x2": x2, "y2": y2, "stroke": colour("memory")}
     start = calculate(
         **{
             "from": "pow(10,left)",

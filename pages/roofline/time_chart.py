@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from pages.parts import chart, format
@@ -32,10 +30,8 @@ def time_spec() -> Spec:
         _regions(),
         _curve("step"),
         _curve("decode"),
-        _crossing("step"),
-        _crossing("decode"),
-        _names(),
-        _corners(),
+        _about_crossing("step", _crossing("step"), _names(), _corners()),
+        _about_crossing("decode", _crossing("decode")),
         _answers(),
         _marks(),
         height=HEIGHT,
@@ -43,20 +39,18 @@ def time_spec() -> Spec:
     )
 
 
-def _axes(**y: Any) -> tuple[Spec, Spec]:
-    x = {
-        "field": "t",
-        "type": "quantitative",
-        "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-        "axis": chart.decades("T, tokens in the step"),
-    }
-    times = {
-        "type": "quantitative",
-        "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-        "axis": chart.decades(None, format.SECONDS),
-        **y,
-    }
-    return x, times
+def _x(field: str) -> Spec:
+    """Encoding of tokens; one layer draws the axis."""
+    return {"field": field, "type": "quantitative", "scale": chart.log_scale("pow(10,left)", "pow(10,right)")}
+
+
+def _y(field: str) -> Spec:
+    """Encoding of seconds; one layer draws the axis."""
+    return {"field": field, "type": "quantitative", "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)")}
+
+
+_X_AXIS = {"axis": chart.decades("T, tokens in the step")}
+_Y_AXIS = {"axis": chart.decades(None, format.SECONDS)}
 
 
 def _with_crossing(curve: str) -> list[Spec]:
@@ -108,6 +102,11 @@ def _only_crossing(curve: str) -> list[Spec]:
     ]
 
 
+def _about_crossing(curve: str, *layers: Spec) -> Spec:
+    """Layers over the one row of where the curve crosses."""
+    return {"data": {"name": "curve"}, "transform": _only_crossing(curve), "layer": list(layers)}
+
+
 def _regions() -> Spec:
     """Tints left and right of the crossing."""
 
@@ -118,24 +117,16 @@ def _regions() -> Spec:
         return {"mark": mark, "encoding": {**ends, **rows, "fill": colour(meaning)}}
 
     edge = "clamp(datum.cx,0,width)"
-    return {
-        "data": {"name": "curve"},
-        "transform": _only_crossing("step"),
-        "layer": [tint("memory", "0", edge), tint("compute", edge, "width")],
-    }
+    return _about_crossing("step", tint("memory", "0", edge), tint("compute", edge, "width"))
 
 
 def _curve(curve: str) -> Spec:
     """Two dashed sides under the thick edge that binds, blue up to the crossing and orange from there."""
-    x, _ = _axes()
     dashed = {"type": "line", "strokeWidth": 1.5, "strokeDash": [5, 4], "clip": True, "aria": False}
     thick = {"type": "line", "strokeWidth": 4, "clip": True, "aria": False}
 
-    def side(mark: Spec, field: str, meaning: str, x_field: str = "t") -> Spec:
-        return {
-            "mark": mark,
-            "encoding": {"x": {**x, "field": x_field}, "y": _axes(field=field)[1], "stroke": colour(meaning)},
-        }
+    def side(mark: Spec, x: Spec, y: Spec, meaning: str) -> Spec:
+        return {"mark": mark, "encoding": {"x": x, "y": y, "stroke": colour(meaning)}}
 
     never = "!isValid(datum.cross)"
     binding = {
@@ -146,12 +137,17 @@ def _curve(curve: str) -> Spec:
             orange_s=f"{never}?null:(datum.lt>=datum.cross?datum.seconds:exp(datum.cross_s))",
         ),
         "layer": [
-            side(thick, "blue_s", "memory", "blue_t"),
-            {"transform": [{"filter": "isValid(datum.orange_t)"}], **side(thick, "orange_s", "compute", "orange_t")},
+            side(thick, _x("blue_t"), _y("blue_s"), "memory"),
+            {"transform": [{"filter": "isValid(datum.orange_t)"}],
+             **side(thick, _x("orange_t"), _y("orange_s"), "compute")},
         ],
     }  # fmt: skip
-    sides = [side(dashed, "memory", "memory"), side(dashed, "arithmetic", "compute")] if curve == "step" else []
-    return {"data": {"name": "curve"}, "transform": _with_crossing(curve), "layer": [*sides, binding]}
+    sides = [
+        side(dashed, _x("t") | _X_AXIS, _y("memory") | _Y_AXIS, "memory"),
+        side(dashed, _x("t"), _y("arithmetic"), "compute"),
+    ]
+    drawn = [*sides, binding] if curve == "step" else [binding]
+    return {"data": {"name": "curve"}, "transform": _with_crossing(curve), "layer": drawn}
 
 
 def _crossing(curve: str) -> Spec:
@@ -162,23 +158,22 @@ def _crossing(curve: str) -> Spec:
     else:
         what += f"+({chart.first('marks', 'caches', 0)}&&width>=480?', prefill':'')"
     row = 12 if curve == "step" else 72  # px over the axis: over the texts of the corner
-    x, y = _axes(field="cs")
+    x, y = _x("ct"), _y("cs")
     wide = text_width(what)
     right = f"datum.cx+8+{wide}<width"
     return {
-        "data": {"name": "curve"},
-        "transform": [*_only_crossing(curve), {"filter": "datum.crosses&&datum.ct>1&&datum.cx<width"}],
+        "transform": [{"filter": "datum.crosses&&datum.ct>1&&datum.cx<width"}],
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "aria": False},
                 "encoding": {
-                    "x": {**x, "field": "ct"}, "y": y, "y2": {"value": HEIGHT}, "stroke": colour("ink"),
+                    "x": x, "y": y, "y2": {"value": HEIGHT}, "stroke": colour("ink"),
                 },
             },
             {
                 "mark": {"type": "point", "shape": "circle", "size": 100, "strokeWidth": 1.6, "opacity": 1},
                 "encoding": {
-                    "x": {**x, "field": "ct"}, "y": y, "fill": colour("paper"), "stroke": colour("ink"),
+                    "x": x, "y": y, "fill": colour("paper"), "stroke": colour("ink"),
                     **chart.said("'crossing at T* = '+format(datum.ct,',.1f')+' tokens'"),
                 },
             },
@@ -198,9 +193,7 @@ def _names() -> Spec:
     slope = "(up/across)"
     room = f"(type+12)/{slope}"  # px left of the crossing where a line of text fits between the two sides
     return {
-        "data": {"name": "curve"},
         "transform": [
-            *_only_crossing("step"),
             # experts that further tokens reach, or a long prompt's own cache: the line is not flat, so its end is named
             *calculate(varies="datum.crosses&&datum.cs>1.3*datum.memory"),
             *calculate(mw=text_width(memory), aw=text_width(arithmetic)),
@@ -231,8 +224,6 @@ def _corners() -> Spec:
     wait = "'every token is a token you wait for'"
     big, low = f"({PHONE}?11:16)", HEIGHT - 52
     return {
-        "data": {"name": "curve"},
-        "transform": _only_crossing("step"),
         "layer": [
             label("'Memory-bound'", "memory", at("14", "24"), weight=600, size=big, show="datum.cx>100"),
             label(free, "memory", at("14", "44"), show=f"!({PHONE})&&datum.cx>{text_width(free)}+28"),
@@ -250,7 +241,7 @@ _STEPS = ("decode", "ahead", "prefill", "later", "beside", "over", "beyond")
 
 def _answers() -> Spec:
     """What an estimate says: ink dots over the floor, circles for decodes, diamonds for prefills, each in its band."""
-    x, y = _axes(field="seconds")
+    x, y = _x("t"), _y("seconds")
     said = f"datum.kind+' of '+format(datum.t,',')+': '+{format.vega(format.SECONDS, 'datum.seconds')}"
     layers: list[Spec] = [
         {
@@ -300,12 +291,11 @@ def _marks() -> Spec:
 
 
 def _mark(step: str, shape: str) -> Spec:
-    x, y = _axes(field=f"{step}_s")
+    x, y = _x(f"{step}_t"), _y(f"{step}_s")
     said = f"'{step} of '+format(datum.{step}_t,',')+': '+{format.vega(format.SECONDS, f'datum.{step}_s')}"
     return {
         "mark": {"type": "point", "shape": shape, "size": 140, "strokeWidth": 1.6, "opacity": 1, "clip": True},
-        "encoding": chart.said(said)
-        | {"x": {**x, "field": f"{step}_t"}, "y": y, "fill": colour(step), "stroke": colour("ink")},
+        "encoding": chart.said(said) | {"x": x, "y": y, "fill": colour(step), "stroke": colour("ink")},
     }
 
 
