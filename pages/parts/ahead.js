@@ -133,6 +133,7 @@ return (mark, signal) => {
     sliders = data?.sliders ?? [];
     look = data?.look ?? "";
     ask = send;
+    if (!sliders.includes(key)) key = null;   // nothing follows on this page
     if (sent) frames = { ...sent, look };
     mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
     settle(slider, at);
