@@ -2,7 +2,7 @@
 
 const followSliders = (() => {
 const PAUSE = 80;                         // ms before the next stops are asked for, and between looks
-const REST = 200;                         // ms without a key or a click before that: see askAhead
+const PATIENCE = 1500;                    // ms after a key or a click in which the server may be at work for it
 const NEAR = 2;                           // stops that shall be at hand on either side
 
 // ---- a Vega chart, with what the server said last and what is shown
@@ -65,11 +65,12 @@ const tell = (key, data) => document.dispatchEvent(new CustomEvent("picture-ahea
 // "mark" says for whoever looks which stops are at hand; what is returned takes what the server says.
 return (mark, signal) => {
   const options = { capture: true, passive: true, signal };
-  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null, touched = 0;
+  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null, touched = -PATIENCE;
 
   const textOf = (name) => document.querySelector(`.st-key-${name} input[type=range]`)?.getAttribute("aria-valuetext");
   const keyOf = (node) => sliders.find((name) => node.closest?.(`.st-key-${name}`)) ?? null;
-  const running = () => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "running";
+  const app = () => document.querySelector("[data-testid=stApp]");
+  const running = () => app().dataset.testScriptState === "running";
   const holds = () => frames && frames.slider === key && frames.look === look;
 
   const atHand = (text) => {
@@ -78,12 +79,12 @@ return (mark, signal) => {
     const below = place >= NEAR || texts[0] === first, above = texts.length - 1 - place >= NEAR || texts.at(-1) === last;
     return place >= 0 && below && above;
   };
-  // Never in the moment in which somebody asks the server for something: of the answers to two fragments that come
-  // together, the browser draws the second alone (seen in 1.67).
+  // Never while the server may be at work for somebody: of two fragments that are asked for within a few ms, the answer
+  // of the first can be lost (Streamlit 1.67 drops what a run has said when the next one is made before it was sent).
   const askAhead = () => {
     const text = key && textOf(key);
     if (!text || atHand(text)) return;
-    if (running() || performance.now() - touched < REST) { soon(); return; }
+    if (running() || performance.now() - touched < PATIENCE) { soon(); return; }
     const question = [key, text, look].join(" ");
     if (question === asked) return;
     asked = question;
@@ -115,7 +116,10 @@ return (mark, signal) => {
     drawn = null;
   };
 
-  const touch = () => { touched = performance.now(); };
+  // A slider tells the server nothing before the hand lets go, and neither does the way to the next control.
+  const touch = ({ type, target, key: pressed }) => {
+    if ((type !== "pointerdown" || !keyOf(target)) && !["Tab", "Shift"].includes(pressed)) touched = performance.now();
+  };
   for (const name of ["keydown", "pointerdown", "pointerup", "change"]) document.addEventListener(name, touch, options);
   document.addEventListener("pointerover", (event) => take(event.target), options);
   document.addEventListener("focusin", (event) => take(event.target), options);
@@ -126,18 +130,27 @@ return (mark, signal) => {
     draw();
   });
   watcher.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
-  signal.addEventListener("abort", () => { watcher.disconnect(); clearTimeout(timer); });
+  // A run that began after what was touched, and has ended, was the answer to it.
+  let began = 0;
+  const runs = new MutationObserver(() => {
+    if (running()) began = performance.now();
+    else if (began > touched) touched = -PATIENCE;
+  });
+  runs.observe(app(), { attributeFilter: ["data-test-script-state"] });
+  signal.addEventListener("abort", () => { watcher.disconnect(); runs.disconnect(); clearTimeout(timer); });
 
   return (data, send) => {
-    const { slider, at, frames: sent } = data ?? {};
-    sliders = data?.sliders ?? [];
+    const { slider, at = {}, frames: sent } = data ?? {};
+    sliders = Object.keys(at);
     look = data?.look ?? "";
     ask = send;
     if (!sliders.includes(key)) key = null;   // nothing follows on this page
     if (sent) frames = { ...sent, look };
     mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
-    settle(slider, at);
-    if (sent && key === slider && textOf(key) !== at) draw();   // it has moved on meanwhile
+    settle(slider, at[slider]);
+    if (key && at[key] === textOf(key)) touched = -PATIENCE;   // the move is answered
+    if (!sent) asked = "";
+    if (sent && key === slider && textOf(key) !== at[key]) draw();   // it has moved on meanwhile
     else if (key) soon();
   };
 };

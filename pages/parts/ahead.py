@@ -97,9 +97,12 @@ def answer(*, alone: bool) -> dict[str, Any] | None:
     if not pictures:
         return None
     control, at = _asked() or (None, 0.0)
-    now = {"slider": control.key, "at": control.shown(state.value(control.key))} if control else {}
-    frames = around(pictures, control, at) if control and alone else None
-    return {"sliders": list(_SLIDERS), "look": _look(pictures, control), **now, "frames": frames}
+    return {
+        "at": {key: _SLIDERS[key].shown(state.value(key)) for key in state.on_page() if key in _SLIDERS},
+        "slider": control.key if control else None,
+        "look": _look(pictures, control),
+        "frames": around(pictures, control, at) if control and alone else None,
+    }
 
 
 # ---- what was asked for --------------------------------------------------------------------------------------

@@ -65,12 +65,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   for (const end of ["pointerup", "pointercancel", "keyup", "change"]) document.addEventListener(end, release, options);
 
-  // The sidebar's own sliders tell the server on release, and wait for it; the pictures follow them here at once.
+  // The sidebar's own sliders tell the server on release, and wait for it; the pictures follow the one in hand at once.
   const mover = new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      const name = names.find((name) => target.closest(`.st-key-${name}`));
-      if (name) show(name, target.value);
-    }
+    const slider = changes.map(({ target }) => target).find((target) => target === document.activeElement);
+    const name = slider && names.find((name) => slider.closest(`.st-key-${name}`));
+    if (name) show(name, slider.value);
   });
   mover.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
 

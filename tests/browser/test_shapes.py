@@ -183,8 +183,8 @@ def test_the_run_has_one_prefill_and_199_decodes_and_can_be_calm(page: Page) -> 
     cells = counted(run)["r"]
     assert cells["keys"] == cells["values"] == {"new": 1, "cached": 218}
     assert cells["scores"] == {"new": 219}
-    run.get_by_role("button", name="Play").click()  # these tests ask for no motion: a dozen calm stops
-    expect(caption(page)).to_contain_text("Step 17 of 199", timeout=LOAD_MS)
+    run.get_by_role("button", name="Play").click()  # calmly, as these tests ask: 17 steps at once
+    expect(caption(page)).to_contain_text(re.compile(r"Step (17|34|51|68|85|102|119|136) of 199"), timeout=LOAD_MS)
     run.get_by_role("button", name="Pause").click()
 
 

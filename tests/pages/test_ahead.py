@@ -143,7 +143,7 @@ def test_what_a_browser_asks_for_is_checked(asked):
     opened.ran(at)
     said = told(at)
     assert said["frames"] is None
-    assert "slider" not in said
+    assert said["slider"] is None
 
 
 def test_where_nothing_follows_the_browser_asks_for_nothing():
@@ -155,7 +155,7 @@ def test_the_mark_changes_with_all_but_the_slider_in_hand():
         at = opened.open_page("roofline", **query)
         at.session_state["_ahead_asked"] = {"slider": "batch", "at": "8"}
         opened.ran(at)
-        return told(at)["look"], told(at)["at"]
+        return told(at)["look"], told(at)["at"]["batch"]
 
     here, at = look(batch=8)
     assert at == "8"
