@@ -16,7 +16,8 @@ import streamlit as st
 from pages.parts import state
 
 JS = """
-const keepAddress = ({ keys, values }) => {
+const keepAddress = ({ keys, values, at }) => {
+  document.dispatchEvent(new CustomEvent("server-says", { detail: at }));
   const here = new URL(window.location.href);
   let differs = false;
   for (const key of keys) {
@@ -38,12 +39,12 @@ _mend = st.components.v2.component(
 
 
 def wanted() -> dict[str, Any]:
-    """What the browser holds its address to.
+    """What the browser holds its address to, and what the sliders of the page show.
 
     The time makes each run different from the one before, of a server that was started again too, for the browser looks
     only at what has changed.
     """
-    return {"keys": list(state.CONTROLS), "values": state.address(), "run": str(time.time_ns())}
+    return {"keys": list(state.CONTROLS), "values": state.address(), "at": state.shown(), "run": str(time.time_ns())}
 
 
 def keep(where: str) -> None:

@@ -3,6 +3,8 @@
 const followSliders = (() => {
 const PAUSE = 80;                         // ms before the next stops are asked for, and between looks
 const PATIENCE = 1500;                    // ms after a key or a click in which the server may be at work for it
+const QUIET = 150;                        // ms after a run in which the next one may begin
+const LOST = 600;                         // ms after all of that for an answer to be late, and so lost
 const NEAR = 2;                           // stops that shall be at hand on either side
 
 // ---- a Vega chart, with what the server said last and what is shown
@@ -65,10 +67,11 @@ const tell = (key, data) => document.dispatchEvent(new CustomEvent("picture-ahea
 // "mark" says for whoever looks which stops are at hand; what is returned takes what the server says.
 return (mark, signal) => {
   const options = { capture: true, passive: true, signal };
-  let sliders = [], look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null, touched = -PATIENCE;
+  let at = {}, look = "", ask = () => {}, frames = null, key = null, asked = "", timer = 0, drawn = null;
+  let touched = -PATIENCE, began = 0, ended = 0, holding = false, healed = "";
 
   const textOf = (name) => document.querySelector(`.st-key-${name} input[type=range]`)?.getAttribute("aria-valuetext");
-  const keyOf = (node) => sliders.find((name) => node.closest?.(`.st-key-${name}`)) ?? null;
+  const keyOf = (node) => Object.keys(at).find((name) => node.closest?.(`.st-key-${name}`)) ?? null;
   const app = () => document.querySelector("[data-testid=stApp]");
   const running = () => app().dataset.testScriptState === "running";
   const holds = () => frames && frames.slider === key && frames.look === look;
@@ -81,10 +84,14 @@ return (mark, signal) => {
   };
   // Never while the server may be at work for somebody: of two fragments that are asked for within a few ms, the answer
   // of the first can be lost (Streamlit 1.67 drops what a run has said when the next one is made before it was sent).
+  const atRest = (quiet) => {
+    const now = performance.now();
+    return !running() && now - ended > quiet && (began > touched || now - touched > PATIENCE);
+  };
   const askAhead = () => {
     const text = key && textOf(key);
     if (!text || atHand(text)) return;
-    if (running() || performance.now() - touched < PATIENCE) { soon(); return; }
+    if (!atRest(QUIET)) { soon(); return; }
     const question = [key, text, look].join(" ");
     if (question === asked) return;
     asked = question;
@@ -117,10 +124,13 @@ return (mark, signal) => {
   };
 
   // A slider tells the server nothing before the hand lets go, and neither does the way to the next control.
-  const touch = ({ type, target, key: pressed }) => {
-    if ((type !== "pointerdown" || !keyOf(target)) && !["Tab", "Shift"].includes(pressed)) touched = performance.now();
+  const touch = ({ type, target, key: letter }) => {
+    if (type.startsWith("pointer")) holding = type === "pointerdown";
+    healed = "";
+    const taken = type === "pointerdown" && keyOf(target);
+    if (!taken && !["Tab", "Shift"].includes(letter)) touched = performance.now();
   };
-  for (const name of ["keydown", "pointerdown", "pointerup", "change"]) document.addEventListener(name, touch, options);
+  for (const name of ["keydown", "pointerdown", "pointerup", "pointercancel", "change"]) document.addEventListener(name, touch, options);
   document.addEventListener("pointerover", (event) => take(event.target), options);
   document.addEventListener("focusin", (event) => take(event.target), options);
   // Of what moves only what is in somebody's hand: the page itself moves a slider together with other controls.
@@ -130,25 +140,28 @@ return (mark, signal) => {
     draw();
   });
   watcher.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
-  // A run that began after what was touched, and has ended, was the answer to it.
-  let began = 0;
-  const runs = new MutationObserver(() => {
-    if (running()) began = performance.now();
-    else if (began > touched) touched = -PATIENCE;
-  });
+  const runs = new MutationObserver(() => { if (running()) began = performance.now(); else ended = performance.now(); });
   runs.observe(app(), { attributeFilter: ["data-test-script-state"] });
-  signal.addEventListener("abort", () => { watcher.disconnect(); runs.disconnect(); clearTimeout(timer); });
+  // An answer can be lost all the same, when two fragments are moved at once. Then the page says another value than its
+  // slider, and is asked for as a whole.
+  const healing = setInterval(() => {
+    const late = !holding && atRest(LOST) && Object.keys(at).find((name) => (textOf(name) ?? at[name]) !== at[name]);
+    if (late && healed !== late + textOf(late)) { healed = late + textOf(late); ask({ lost: late }); }
+  }, LOST);
+  document.addEventListener("server-says", ({ detail }) => { at = detail; }, { signal });
+  signal.addEventListener("abort", () => {
+    watcher.disconnect(); runs.disconnect(); clearTimeout(timer); clearInterval(healing);
+  });
 
   return (data, send) => {
-    const { slider, at = {}, frames: sent } = data ?? {};
-    sliders = Object.keys(at);
+    const { slider, frames: sent } = data ?? {};
+    at = data?.at ?? {};
     look = data?.look ?? "";
     ask = send;
-    if (!sliders.includes(key)) key = null;   // nothing follows on this page
+    if (!(key in at)) key = null;   // nothing follows on this page
     if (sent) frames = { ...sent, look };
     mark.dataset.atHand = frames?.look === look ? `${frames.slider}: ${frames.stops.map(([text]) => text).join(" ")}` : "";
     settle(slider, at[slider]);
-    if (key && at[key] === textOf(key)) touched = -PATIENCE;   // the move is answered
     if (!sent) asked = "";
     if (sent && key === slider && textOf(key) !== at[key]) draw();   // it has moved on meanwhile
     else if (key) soon();

@@ -91,6 +91,15 @@ def ask(asked: Any) -> None:
     st.session_state[_ASKED] = asked
 
 
+def lost() -> bool:
+    """Whether the browser misses the answer to a move; it says so once."""
+    found = st.session_state.get(_ASKED)
+    if not isinstance(found, Mapping) or "lost" not in found:
+        return False
+    st.session_state[_ASKED] = None
+    return True
+
+
 def answer(*, alone: bool) -> dict[str, Any] | None:
     """What the browser is told of them, and where it asked ``alone``, what it asked for; None where nothing follows."""
     pictures: Sequence[Pictures] = st.session_state[_FOLLOWING]
@@ -98,7 +107,7 @@ def answer(*, alone: bool) -> dict[str, Any] | None:
         return None
     control, at = _asked() or (None, 0.0)
     return {
-        "at": {key: _SLIDERS[key].shown(state.value(key)) for key in state.on_page() if key in _SLIDERS},
+        "at": state.shown(),
         "slider": control.key if control else None,
         "look": _look(pictures, control),
         "frames": around(pictures, control, at) if control and alone else None,

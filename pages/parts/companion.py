@@ -46,10 +46,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
 def draw() -> None:
     """Send the companion along; last, for the address is that of the controls as the page has left them.
 
-    By itself it is run when the browser asks for what is ahead, and then says nothing of the address: the next move may
-    be on its way.
+    By itself it is run when the browser asks for what is ahead, or misses the answer to a move. It then says nothing of
+    the address: the next move may be on its way.
     """
     alone = not state.in_whole_page()
+    if alone and ahead.lost():
+        st.rerun()
     data = {
         "hint": hints.shown(),
         "address": None if alone else address.wanted(),

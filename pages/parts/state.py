@@ -478,15 +478,15 @@ def drawn(key: str) -> None:
     st.session_state[_DRAWN].add(key)
 
 
-def on_page() -> set[str]:
-    """Keys of the controls whose bound widgets are on the page."""
-    found: set[str] = st.session_state[_DRAWN]
-    return found
+def shown() -> dict[str, str]:
+    """The texts that the sliders of the page show, by key."""
+    sliders = {key: CONTROLS[key] for key in sorted(st.session_state[_DRAWN])}
+    return {key: slider.shown(value(key)) for key, slider in sliders.items() if isinstance(slider, Number)}
 
 
 def publish() -> None:
     """Write what differs from its default into the URL; call it once, after all widgets."""
-    drawn, written, changed = on_page(), st.query_params.to_dict(), {}
+    drawn, written, changed = st.session_state[_DRAWN], st.query_params.to_dict(), {}
     for key, current in snapshot().items():
         if key in drawn:
             continue

@@ -143,6 +143,26 @@ def test_many_moves_at_once_end_in_the_picture_of_the_last(page: Page, keys: lis
     assert page.evaluate(SAID) == fresh.evaluate(SAID)
 
 
+def test_an_answer_that_was_lost_is_asked_for_again(page: Page) -> None:
+    sent: list[object] = []
+
+    def note(frame: object) -> None:
+        sent.append(frame)
+
+    page.on("websocket", lambda socket: socket.on("framesent", note))
+    visit(page, "roofline?batch=8")
+    says = "(text) => document.dispatchEvent(new CustomEvent('server-says', { detail: { batch: text } }))"
+    page.evaluate(says, "8")
+    before = len(sent)
+    page.wait_for_timeout(2_500)  # longer than anything is waited for
+    assert len(sent) == before, "nothing was lost"
+    page.evaluate(says, "7")  # as a page would say that has not heard of the slider's last move
+    page.wait_for_function("() => document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'running'")
+    settle(page)
+    assert len(sent) > before
+    assert slider(page, "batch").get_attribute("aria-valuetext") == "8"
+
+
 def test_what_was_sent_ahead_is_forgotten_when_something_else_moves(page: Page) -> None:
     visit(page, "roofline?batch=8&count=attention")
     at_hand(page, "batch")
