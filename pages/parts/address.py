@@ -16,8 +16,7 @@ import streamlit as st
 from pages.parts import state
 
 JS = """
-const keepAddress = ({ keys, values, at }) => {
-  document.dispatchEvent(new CustomEvent("server-says", { detail: at }));
+const keepAddress = ({ keys, values }) => {
   const here = new URL(window.location.href);
   let differs = false;
   for (const key of keys) {
@@ -34,17 +33,23 @@ _mend = st.components.v2.component(
     "keep_address",
     html="<span></span>",
     css="span {display: none}\n",
-    js=JS + "export default function ({ data }) { keepAddress(data); }\n",
+    js=JS
+    + """
+export default function ({ data }) {
+  keepAddress(data);
+  document.dispatchEvent(new CustomEvent("server-says", { detail: data.at }));
+}
+""",
 )
 
 
 def wanted() -> dict[str, Any]:
-    """What the browser holds its address to, and what the sliders of the page show.
+    """What the browser holds its address to.
 
     The time makes each run different from the one before, of a server that was started again too, for the browser looks
     only at what has changed.
     """
-    return {"keys": list(state.CONTROLS), "values": state.address(), "at": state.shown(), "run": str(time.time_ns())}
+    return {"keys": list(state.CONTROLS), "values": state.address(), "run": str(time.time_ns())}
 
 
 def keep(where: str) -> None:
@@ -53,4 +58,4 @@ def keep(where: str) -> None:
     ``where`` tells these places apart. Where the whole page is run, its companion does it.
     """
     if not state.in_whole_page():
-        _mend(key=f"keep_address_{where}", data=wanted())
+        _mend(key=f"keep_address_{where}", data={**wanted(), "at": state.shown_since()})

@@ -148,14 +148,15 @@ return (mark, signal) => {
     const late = !holding && atRest(LOST) && Object.keys(at).find((name) => (textOf(name) ?? at[name]) !== at[name]);
     if (late && healed !== late + textOf(late)) { healed = late + textOf(late); ask({ lost: late }); }
   }, LOST);
-  document.addEventListener("server-says", ({ detail }) => { at = detail; }, { signal });
+  document.addEventListener("server-says", ({ detail }) => { at = { ...at, ...detail }; }, { signal });
   signal.addEventListener("abort", () => {
     watcher.disconnect(); runs.disconnect(); clearTimeout(timer); clearInterval(healing);
   });
 
   return (data, send) => {
     const { slider, frames: sent } = data ?? {};
-    at = data?.at ?? {};
+    if (!data) at = {};
+    else if (data.at) at = data.at;   // of a run of the page: that it is here proves that the rest is
     look = data?.look ?? "";
     ask = send;
     if (!(key in at)) key = null;   // nothing follows on this page

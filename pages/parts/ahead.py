@@ -107,7 +107,7 @@ def answer(*, alone: bool) -> dict[str, Any] | None:
         return None
     control, at = _asked() or (None, 0.0)
     return {
-        "at": state.shown(),
+        "at": None if alone else state.page_shown(),
         "slider": control.key if control else None,
         "look": _look(pictures, control),
         "frames": around(pictures, control, at) if control and alone else None,

@@ -289,7 +289,7 @@ CONTROLS: dict[str, Control] = {
 }
 
 _RESTORED, _OFFERED, _NOTICES, _SAID, _DRAWN = "_restored", "_offered", "_notices", "_said", "_drawn"
-_SHARED, _WHOLE = "_shared_part", "_whole_page"
+_SHARED, _WHOLE, _SHOWN = "_shared_part", "_whole_page", "_page_shown"
 _SUPPOSED: ContextVar[Mapping[str, Any]] = ContextVar("supposed", default=MappingProxyType({}))
 
 
@@ -482,6 +482,18 @@ def shown() -> dict[str, str]:
     """The texts that the sliders of the page show, by key."""
     sliders = {key: CONTROLS[key] for key in sorted(st.session_state[_DRAWN])}
     return {key: slider.shown(value(key)) for key, slider in sliders.items() if isinstance(slider, Number)}
+
+
+def page_shown() -> dict[str, str]:
+    """The same at the end of a run of the page, and kept for the fragments that are run by themselves after it."""
+    st.session_state[_SHOWN] = found = shown()
+    return found
+
+
+def shown_since() -> dict[str, str]:
+    """What other texts sliders show than at the end of the last run of the page: those of a fragment of it."""
+    before: dict[str, str] = st.session_state.get(_SHOWN, {})
+    return {key: text for key, text in shown().items() if before.get(key) != text}
 
 
 def publish() -> None:
