@@ -26,16 +26,14 @@ class _Drawing:
     spec: Callable[[], Spec]
     picture: Callable[[Pair], frames.Picture]
 
-    def data(self, pair: Pair) -> Mapping[str, Any]:
-        """The datasets."""
-        return self.picture(pair).data()
-
-    def alt(self, pair: Pair) -> str:
-        """The sentence."""
-        return self.picture(pair).said(self.said)
-
     def draw(self, pair: Pair, name: str) -> None:
-        layers.draw(self.spec(), self.data(pair), key=f"pair_{name}", message=self.alt(pair))
+        picture = self.picture(pair)
+        layers.draw(self.spec(), picture.data(), key=f"pair_{name}", message=picture.said(self.said))
+
+    def columns(self, pair: Pair) -> Mapping[str, Any]:
+        """The same for a stop that a slider may come to."""
+        picture = self.picture(pair)
+        return ahead.columns(picture.data(), picture.said(self.said))
 
 
 _DRAWINGS = {
@@ -124,6 +122,8 @@ def _batching(pair: Pair) -> None:
 
 def _ahead() -> None:
     """What follows a slider in the browser: all that is not drawn on demand, or simulated."""
-    pictures = {f"pair_{name}": ahead.chart(drawing.data, drawing.alt) for name, drawing in _DRAWINGS.items()}
+    pictures: dict[str, Callable[[Pair], Mapping[str, Any]]] = {
+        f"pair_{name}": drawing.columns for name, drawing in _DRAWINGS.items()
+    }
     pictures["pair_memory"] = ahead.chart(frames.memory, frames.memory_said)
     ahead.follow(ahead.Pictures(lambda: asked.pair()[0], pictures))

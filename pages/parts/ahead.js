@@ -114,9 +114,9 @@ return (mark, signal) => {
     }
   };
   // The server has drawn the stop where the slider is. What was drawn here before it came there must not stay.
-  const settle = (slider, at) => {
-    if (!drawn || (drawn.key === slider && textOf(slider) !== at)) return;
-    if (drawn.key !== slider || drawn.text !== at) for (const name of drawn.names) {
+  const settle = (slider, text) => {
+    if (!drawn || (drawn.key === slider && textOf(slider) !== text)) return;
+    if (drawn.key !== slider || drawn.text !== text) for (const name of drawn.names) {
       tell(name, null);
       chartOf(name)?.back();
     }

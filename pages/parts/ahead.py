@@ -60,12 +60,12 @@ class Pictures:
 
 def chart(data: Callable[[Any], Mapping[str, Any]], alt: Callable[[Any], str]) -> Callable[[Any], Mapping[str, Any]]:
     """What ``chart.draw`` draws a picture from: its datasets, and the sentence that it says."""
+    return lambda numbers: columns(data(numbers), alt(numbers))
 
-    def made(numbers: Any) -> Mapping[str, Any]:
-        datasets = speaking.with_sentence(data(numbers), alt(numbers))
-        return {name: _columns(dataset) for name, dataset in datasets.items()}
 
-    return made
+def columns(datasets: Mapping[str, Dataset], sentence: str) -> Mapping[str, Any]:
+    """The datasets of a picture and its sentence, as the browser gets them ahead."""
+    return {name: _columns(dataset) for name, dataset in speaking.with_sentence(datasets, sentence).items()}
 
 
 def whole(data: Callable[[Any], Mapping[str, Any] | None]) -> Callable[[Any], Mapping[str, Any]]:

@@ -49,13 +49,13 @@ def over(data: str, *layers: Spec, transform: list[Spec] | None = None) -> Spec:
     return {"data": {"name": data}, "transform": transform or [], "layer": list(layers)}
 
 
-def label(words: str, meaning: str, where: Spec, *, halo: bool = True, **more: Any) -> Spec:
+def label(words: str, meaning: str, where: Spec, **more: Any) -> Spec:
     """Text as ``chart.label`` sets it; long expressions, which Vega would write out several times, become columns."""
     long = {"words": words, **{f"at_{axis}": where[axis]["value"]["expr"] for axis in where}, **more}
     columns = {name: text for name, text in long.items() if isinstance(text, str) and len(text) > _LONG}
     short = {name: f"datum.{name}" if name in columns else text for name, text in long.items()}
     place = at(*(short.pop(f"at_{axis}") if axis in where else None for axis in ("x", "y")))
-    drawn: Spec = chart.label(short.pop("words"), meaning, place, halo=halo, **short)  # type: ignore[arg-type]  # checked
+    drawn: Spec = chart.label(short.pop("words"), meaning, place, **short)  # type: ignore[arg-type]  # checked
     return {"transform": [{"calculate": text, "as": name} for name, text in columns.items()], **drawn}
 
 

@@ -11,6 +11,8 @@ import streamlit as st
 from pages.parts import address, ahead, folded, hints, speaking, state
 from pages.parts.copying import COPY
 
+_KEY = "companion"
+
 _companion = st.components.v2.component(
     "companion",
     html=hints.HTML + '<span class="followed" hidden></span>',
@@ -62,6 +64,3 @@ def draw() -> None:
 
 def _ask() -> None:
     ahead.ask(getattr(st.session_state.get(_KEY), "asked", None))  # None: the page has been left meanwhile
-
-
-_KEY = "companion"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit
+from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -17,6 +17,7 @@ def mark(page: Page, chart: str, says: str) -> Locator:
     return page.locator(f'.st-key-{chart} svg [aria-label^="{says}"]')
 
 
+@wide_and_narrow
 def test_the_page_loads_fits_and_no_label_meets_another(page: Page) -> None:
     visit(page, "batching?batch=64")
     expect(heading(page)).to_contain_text("Each waits 356\u00a0µs for its token, no longer than alone")

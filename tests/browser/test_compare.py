@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit
+from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -26,6 +26,7 @@ def row(page: Page, name: str) -> Locator:
     return page.locator(".st-key-reasons_pair tr", has=page.get_by_text(name, exact=True))
 
 
+@wide_and_narrow
 def test_the_page_loads_fits_and_no_label_meets_another(page: Page) -> None:
     visit(page, "compare?batch=8")
     expect(heading(page)).to_contain_text("On H200 SXM (B), a decode step takes 248\u00a0µs instead of the 356\u00a0µs")

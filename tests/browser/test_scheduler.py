@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.browser.driving import visit
+from tests.browser.driving import visit, wide_and_narrow
 
 TRACE = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{i / 100},{50 + i},{5 + i % 7}\n" for i in range(20))
 
@@ -29,6 +29,7 @@ def shown(page: Page) -> Page:
     return page
 
 
+@wide_and_narrow
 def test_it_opens_without_a_sideways_scroll(page: Page):
     shown(visit(page, "scheduler"))
     assert bars(page, "decode") == 30

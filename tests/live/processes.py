@@ -37,15 +37,20 @@ def wait_for(what: Callable[[], T]) -> T:
 def _state(stat: Path) -> str:
     """The letter of a thread's state, X when it is gone."""
     try:
-        return stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return _fields(stat)[0]
     except OSError:
         return "X"
+
+
+def _fields(stat: Path) -> list[str]:
+    """What a file of that name says after the command: the state, the parent, and more."""
+    return stat.read_text(encoding="utf-8").rpartition(")")[2].split()
 
 
 def _processes() -> Iterator[tuple[int, int, str]]:
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (path / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            fields = _fields(path / "stat")
             command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             continue
