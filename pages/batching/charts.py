@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart, format
 from pages.parts import chart_layers as layers
-from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
+from pages.parts.chart import PHONE, Spec, along, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 # ---- latency and cost of a token against the batch -------------------------------------------------------------
@@ -33,7 +33,7 @@ def _flat_tint(plane: Plane) -> Spec:
     rows = {"y": {"value": 0}, "y2": {"value": plane.height}}
     tint = {
         "mark": {"type": "rect", "opacity": 0.08, "aria": False},
-        "encoding": {"x": plane.at_x("start"), "x2": {"field": "end"}, **rows,
+        "encoding": {"x": along("start"), "x2": {"field": "end"}, **rows,
                      "fill": colour("memory")},
     }  # fmt: skip
     left, right = plane.px("datum.start"), plane.px("datum.end")
@@ -49,7 +49,7 @@ def _flat_tint(plane: Plane) -> Spec:
 
 
 def _tradeoff_curves(plane: Plane) -> Spec:
-    x, y = plane.at_x("batch"), plane.at_y("seconds")
+    x, y = along("batch"), along("seconds")
     axes = {"x": plane.x("batch"), "y": plane.y("seconds")}
 
     def curve(name: str, mark: Spec, **more: Spec) -> Spec:
@@ -58,7 +58,7 @@ def _tradeoff_curves(plane: Plane) -> Spec:
     band = {"type": "area", "opacity": 0.2, "clip": True, "aria": False}
     return layers.over(
         "curve",
-        curve("latency", band, y=plane.at_y("low"), y2={"field": "high"}, fill=colour("muted")),
+        curve("latency", band, y=along("low"), y2={"field": "high"}, fill=colour("muted")),
         curve("beside", layers.line(1.5, [5, 4]), stroke=colour("muted")),
         curve("cost", layers.line(3), stroke=colour("ink")),
         curve("latency", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}, **axes),
@@ -69,7 +69,7 @@ def _flat_end(plane: Plane) -> Spec:
     """The end of the flat stretch: a ring, a dotted line down to the axis, and its batch."""
     text = "'flat up to B = '+format(round(datum.end),',')"
     said = "'the flat stretch ends at B = '+format(datum.end,',.1f')"
-    ring = layers.point(plane, "end", "seconds", "paper", said)
+    ring = layers.point("end", "seconds", "paper", said)
     dotted = layers.rule(plane, "end", dash=[2, 3], top=plane.py("datum.seconds"))
     name = layers.named(plane, "datum.end", text, layers.from_bottom(plane, 1), side="left")
     return layers.over("flat", dotted, ring, name, transform=[{"filter": "datum.inside"}])
@@ -93,8 +93,8 @@ def _tradeoff_mark(plane: Plane) -> Spec:
     return layers.over(
         "marks",
         layers.rule(plane, "batch", dash=[2, 3], top=upper),
-        layers.point(plane, "batch", "cost", "decode", "'a token costs '+datum.cost_text+' of the machine'"),
-        layers.point(plane, "batch", "latency", "decode", f"{batch}+': each waits '+datum.latency_text"),
+        layers.point("batch", "cost", "decode", "'a token costs '+datum.cost_text+' of the machine'"),
+        layers.point("batch", "latency", "decode", f"{batch}+': each waits '+datum.latency_text"),
         layers.label("datum.latency_text", "decode text", at(f"{right}?min({x}+6,width-{names}-14):{x}-6", clear),
               align=f"{right}?'right':'left'", weight=600),
         layers.label("datum.cost_text", "decode text",
@@ -141,7 +141,7 @@ def _market_curves(plane: Plane) -> Spec:
 
     def curve(name: str, mark: Spec, meaning: str) -> Spec:
         order = {"order": {"field": "batch", "type": "quantitative"}}
-        where = axes if name == "within" else {"x": plane.at_x("speed"), "y": plane.at_y("price")}
+        where = axes if name == "within" else {"x": along("speed"), "y": along("price")}
         return {
             "transform": layers.only("curve", name),
             "mark": mark,
@@ -177,7 +177,7 @@ def _market_dots(plane: Plane) -> Spec:
             "datum.text+': '+format(datum.speed,',.3~r')+' tokens a second each, $'"
             "+format(datum.price,',.3~r')+' a million'"
         )
-        point = layers.point(plane, "speed", "price", meaning, said, shape)
+        point = layers.point("speed", "price", meaning, said, shape)
         weight = 400 if kind == "decade" else 600
         name = layers.label(
             text,
@@ -284,7 +284,7 @@ def _bills(plane: Plane, title: str, names: Spec, *, lower: str, own: str) -> Sp
 
     def area(name: str, low: Spec, high: str) -> Spec:
         mark = {"type": "area", "clip": True, "aria": False}
-        where = {"x": plane.at_x("at"), "y": plane.at_y(high), "y2": low}
+        where = {"x": along("at"), "y": along(high), "y2": low}
         return {"mark": mark, "encoding": {**where, "fill": colour(fills[name])}}
 
     edge = {"x": plane.x("at"), "y": plane.y("caches" if lower == "caches" else "total"), "stroke": colour("ink")}
@@ -303,13 +303,13 @@ def _bills(plane: Plane, title: str, names: Spec, *, lower: str, own: str) -> Sp
         layers.over(
             "even",
             layers.rule(plane, "at", dash=[2, 3]),
-            layers.point(plane, "at", "half", "paper", even),
+            layers.point("at", "half", "paper", even),
             layers.named(plane, "datum.at", "datum.text", layers.from_top(1), wall="datum.wall"),
         ),
         layers.over(
             "own",
             layers.rule(plane, "at", dash=[2, 3]),
-            layers.point(plane, "at", "total", "decode", f"{own}+' for a token'"),
+            layers.point("at", "total", "decode", f"{own}+' for a token'"),
             layers.named(plane, "datum.at", own, layers.from_top(0), wall="datum.wall"),
         ),
     )
@@ -334,7 +334,7 @@ def intensity_spec() -> Spec:
 
 
 def _intensity_curves(plane: Plane) -> Spec:
-    where = {"x": plane.at_x("batch"), "y": plane.at_y("intensity")}
+    where = {"x": along("batch"), "y": along("intensity")}
     axes = {"x": plane.x("batch"), "y": plane.y("intensity")}
     alone = {"mark": layers.line(1.5, [5, 4]), "encoding": {**axes, "stroke": colour("muted")}}
     lines = {**where, "stroke": colour_field("meaning"), "detail": {"field": "line"}}
@@ -357,7 +357,7 @@ def _intensity_curves(plane: Plane) -> Spec:
 def _ridge(plane: Plane) -> Spec:
     rule = {
         "mark": {"type": "rule", "strokeWidth": 1.5, "aria": False},
-        "encoding": {"y": plane.at_y("ridge"), "stroke": colour("compute")},
+        "encoding": {"y": along("ridge"), "stroke": colour("compute")},
     }
     text = layers.either("datum.ridge_text", "datum.ridge_short")
     return layers.over(
@@ -373,7 +373,7 @@ def _intensity_names(plane: Plane) -> Spec:
     Names of crossings have a row each, above the ridge.
     """
     text = layers.either("datum.text", "datum.short")
-    ring = {"transform": [{"filter": "datum.inside"}], **layers.point(plane, "at", "intensity", "paper", "datum.text")}
+    ring = {"transform": [{"filter": "datum.inside"}], **layers.point("at", "intensity", "paper", "datum.text")}
     x = plane.px("datum.at")
     fits = f"({x}-9>{text_width(text)})"
     beside = at(f"{fits}?{x}-8:{x}+9", f"{plane.py('datum.ridge')}-9-datum.lane*{layers.TYPE_LINE}")
@@ -406,7 +406,7 @@ def _intensity_mark(plane: Plane) -> Spec:
     where = at(f"{above}?{x}-11:{room}?{x}+11:width-4", f"{above}?{y}-9:{y}+{layers.TYPE_LINE}+3")
     return layers.over(
         "own",
-        layers.point(plane, "batch", "intensity", "decode", "'decode step, '+datum.text"),
+        layers.point("batch", "intensity", "decode", "'decode step, '+datum.text"),
         layers.label(text, "decode text", where, align=f"{room}&&!{above}?'left':'right'", weight=600,
               show=f"({above}||!datum.crowded)&&!({ridge})"),
     )  # fmt: skip
@@ -422,10 +422,10 @@ _LONG_NAME = "'10,000 cached: tends to 12, never crosses'", "'10,000 cached: 12,
 def experts_spec() -> Spec:
     """Distinct experts against the batch, between the fewest and the most that there can be; at the right, bytes."""
     plane = Plane(HEIGHTS["experts"], layers.BATCH, "experts of a layer", y_log=False)
-    x = plane.at_x("batch")
+    x = along("batch")
     between = {
         "mark": {"type": "area", "opacity": 0.14, "clip": True, "aria": False},
-        "encoding": {"x": x, "y": plane.at_y("least"), "y2": {"field": "most"}, "fill": colour("muted")},
+        "encoding": {"x": x, "y": along("least"), "y2": {"field": "most"}, "fill": colour("muted")},
     }
     axes = {"x": plane.x("batch"), "y": plane.y("expected")}
     expected = {"mark": layers.line(4), "encoding": {**axes, "stroke": colour("memory")}}
@@ -457,7 +457,7 @@ def _experts_mark(plane: Plane) -> Spec:
     return layers.over(
         "own",
         layers.rule(plane, "batch", dash=[2, 3], top=plane.py("datum.expected")),
-        layers.point(plane, "batch", "expected", "decode", said),
+        layers.point("batch", "expected", "decode", said),
         layers.label(expected, "memory", at("width-6", f"{every}+{layers.TYPE_LINE}+6"), align="'right'", weight=600),
         layers.label(
             "'never fewer than '+format(datum.top_k,',')", "muted", at("width-6", f"{fewest}-6"), align="'right'"

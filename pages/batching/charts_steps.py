@@ -7,7 +7,7 @@ import streamlit as st
 from pages.batching.frames import HEIGHTS
 from pages.parts import chart_layers as layers
 from pages.parts import format
-from pages.parts.chart import Spec, at, colour, colour_field, text_width
+from pages.parts.chart import Spec, along, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 _PERCENT: format.Ladder = ((0.01, "%"),)
@@ -57,11 +57,8 @@ def _waits(plane: Plane) -> Spec:
     text = "'waits '+datum.wait_text"
     fits = f"({end}+8+{text_width(text)}<width)"
     bracket = [
-        _bracket({"x": plane.at_x("start"), "x2": {"field": "end"}, "y": _pixels(below)}),
-        *(
-            _bracket({"x": plane.at_x(f), "y": _pixels(f"{below}-4"), "y2": _pixels(f"{below}+4")})
-            for f in ("start", "end")
-        ),
+        _bracket({"x": along("start"), "x2": {"field": "end"}, "y": _pixels(below)}),
+        *(_bracket({"x": along(f), "y": _pixels(f"{below}-4"), "y2": _pixels(f"{below}+4")}) for f in ("start", "end")),
     ]
     beside = at(f"{fits}?{end}+8:{start}-8", f"{below}+5")
     show = f"{fits}||{start}-8>{text_width(text)}"
@@ -97,7 +94,7 @@ def chunk_spec() -> Spec:
 
 
 def _chunk_curves(plane: Plane) -> Spec:
-    x, y = plane.at_x("chunk"), plane.at_y("seconds")
+    x, y = along("chunk"), along("seconds")
     axes = {"x": plane.x("chunk"), "y": plane.y("seconds")}
 
     def curve(name: str, mark: Spec, **more: Spec) -> Spec:
@@ -106,7 +103,7 @@ def _chunk_curves(plane: Plane) -> Spec:
     band = {"type": "area", "opacity": 0.2, "clip": True, "aria": False}
     return layers.over(
         "curve",
-        curve("estimate", band, y=plane.at_y("low"), y2={"field": "high"}, fill=colour("muted")),
+        curve("estimate", band, y=along("low"), y2={"field": "high"}, fill=colour("muted")),
         curve("weights", layers.line(1.5, [5, 4]), stroke=colour("muted")),
         curve("floor", layers.line(4), stroke=colour_field("meaning"), detail={"field": "segment"}, **axes),
         curve("estimate", layers.line(3), stroke=colour("ink")),
@@ -120,7 +117,7 @@ def _chunk_ends(plane: Plane) -> Spec:
     return layers.over(
         "free",
         layers.rule(plane, "at", dash=[2, 3], top=plane.py("datum.seconds")),
-        layers.point(plane, "at", "seconds", "paper", "datum.text"),
+        layers.point("at", "seconds", "paper", "datum.text"),
         layers.named(plane, "datum.at", words, row, side="left"),
     )  # fmt: skip
 
@@ -137,7 +134,7 @@ def _chunk_mark(plane: Plane) -> Spec:
         layers.label("'the estimate'", "ink", estimate, weight=600, show=estimated),
         layers.label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
         layers.rule(plane, "chunk", dash=[2, 3], top=plane.py("datum.seconds")),
-        layers.point(plane, "chunk", "seconds", "prefill", "datum.text", "diamond"),
+        layers.point("chunk", "seconds", "prefill", "datum.text", "diamond"),
         layers.named(plane, "datum.chunk", "datum.text", layers.from_bottom(plane, 0)),
     )  # fmt: skip
 
@@ -157,7 +154,7 @@ def drafts_spec() -> Spec:
         y_ticks=(0, 0.25, 0.5, 0.75, 1),
     )
     bare, axes = (
-        {"x": plane.at_x("batch"), "y": plane.at_y("acceptance")},
+        {"x": along("batch"), "y": along("acceptance")},
         {"x": plane.x("batch"), "y": plane.y("acceptance")},
     )
     under = {
@@ -204,7 +201,7 @@ def _drafts_mark(plane: Plane) -> Spec:
         layers.label(layers.either(above, "'above the line it pays'"), "decode text", first_row, weight=600),
         layers.label("datum.beside_name", "muted", beside, align="'right'", show=clear),
         layers.rule(plane, "batch", dash=[2, 3]),
-        layers.point(plane, "batch", "acceptance", "decode", "datum.text"),
+        layers.point("batch", "acceptance", "decode", "datum.text"),
         layers.named(
             plane, "datum.batch", layers.either("datum.text", "datum.short"), layers.from_top(0), wall="datum.wall"
         ),

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare.frames import BAR, HEIGHTS
 from pages.parts import chart_layers as layers
 from pages.parts import format
-from pages.parts.chart import PHONE, Spec, at, colour, colour_field, text_width
+from pages.parts.chart import PHONE, Spec, along, at, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 DASH = [7, 5]
@@ -91,15 +91,13 @@ def streamed_spec() -> Spec:
 def memory_spec() -> Spec:
     """Two bars: what the weights and the caches take of the memory of one GPU."""
     plane = Plane(HEIGHTS["memory"], "GiB of one GPU", x_log=False)
-    return layers.spec(
-        plane, "What is in the memory of one GPU, of A and of B", _bars(plane), _limits(plane), _bar_texts()
-    )
+    return layers.spec(plane, "What is in the memory of one GPU, of A and of B", _bars(plane), _limits(), _bar_texts())
 
 
 def _bars(plane: Plane) -> Spec:
     top = f"type+10+datum.row*{BAR}"
     rows = {"y": {"value": {"expr": top}}, "y2": {"value": {"expr": f"{top}+{_THICK}"}}}
-    x = {"x": plane.at_x("start"), "x2": {"field": "end"}}
+    x = {"x": along("start"), "x2": {"field": "end"}}
     said = {"description": {"field": "said", "type": "nominal"}}
 
     def bar(side: str, width: float, x: Spec, fill: Spec, stroke: Spec) -> Spec:
@@ -120,7 +118,7 @@ def _bars(plane: Plane) -> Spec:
 _THICK = 26  # px of a bar
 
 
-def _limits(plane: Plane) -> Spec:
+def _limits() -> Spec:
     """Where the memory that may be used ends."""
     top = f"type+6+datum.row*{BAR}"
 
@@ -129,7 +127,7 @@ def _limits(plane: Plane) -> Spec:
         return {
             "transform": layers.only("side", side),
             "mark": {"type": "rule", "strokeWidth": 2, "aria": False, **mark},
-            "encoding": {"x": plane.at_x("at"), **ends, "stroke": colour("ink")},
+            "encoding": {"x": along("at"), **ends, "stroke": colour("ink")},
         }
 
     return layers.over("limits", limit("A", {}), limit("B", {"strokeDash": [3, 2]}))
@@ -140,7 +138,7 @@ def _bar_texts() -> Spec:
 
 
 def _overlay(plane: Plane, title: str) -> Spec:
-    return layers.spec(plane, title, _curves(plane), _rules(plane), _marks(plane), _ends(plane), key())
+    return layers.spec(plane, title, _curves(plane), _rules(plane), _marks(), _ends(plane), key())
 
 
 def _curves(plane: Plane) -> Spec:
@@ -154,7 +152,7 @@ def _curves(plane: Plane) -> Spec:
             "encoding": {"x": x, "y": y, "stroke": colour_field("meaning"), "detail": detail},
         }
 
-    here = plane.at_x("x"), plane.at_y("y")
+    here = along("x"), along("y")
     return layers.over(
         "curve",
         curve("A", "thin", layers.line(1.3), *here),
@@ -164,7 +162,7 @@ def _curves(plane: Plane) -> Spec:
     )
 
 
-def _marks(plane: Plane) -> Spec:
+def _marks() -> Spec:
     """The pair's own steps; a ring of B around a dot of A where they meet."""
 
     def mark(side: str, size: int, width: float, fill: Spec, stroke: Spec) -> Spec:
@@ -173,7 +171,7 @@ def _marks(plane: Plane) -> Spec:
             "transform": layers.only("side", side),
             "mark": {"type": "point", "size": size, "strokeWidth": width, "opacity": 1, "clip": True},
             "encoding": {
-                "x": plane.at_x("x"), "y": plane.at_y("y"), "shape": shape, "fill": fill, "stroke": stroke,
+                "x": along("x"), "y": along("y"), "shape": shape, "fill": fill, "stroke": stroke,
                 "description": {"field": "said", "type": "nominal"},
             },
         }  # fmt: skip

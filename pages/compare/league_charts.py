@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare.league_frames import HEIGHT
 from pages.parts import chart_layers as layers
 from pages.parts import format
-from pages.parts.chart import Spec, at, colour
+from pages.parts.chart import Spec, along, at, colour
 from pages.parts.plane import FINE, Plane
 
 _SHAPES = "{fits:'circle',out:'circle',unknown:'triangle-up'}[datum.state]||'circle'"
@@ -28,24 +28,24 @@ def league_spec() -> Spec:
     return layers.spec(
         plane,
         "Decode step against prompt on every accelerator",
-        layers.over("dots", *_cross(plane), *_dots(plane), *_names(plane)),
+        layers.over("dots", *_cross(), *_dots(plane), *_names(plane)),
         layers.over("frame", layers.label("'↙ faster in both'", "muted", at("8", f"{HEIGHT}-8"), halo=False)),
     )
 
 
-def _cross(plane: Plane) -> list[Spec]:
+def _cross() -> list[Spec]:
     """Lines through the sidebar's accelerator: left of one decodes faster, below the other prefills faster."""
     mark = {"type": "rule", "strokeWidth": 1, "strokeDash": [2, 3], "aria": False}
     only = [{"filter": "datum.current"}]
     return [
         {"transform": only, "mark": mark, "encoding": {axis: place, "stroke": colour("muted")}}
-        for axis, place in (("x", plane.at_x("decode")), ("y", plane.at_y("prefill")))
+        for axis, place in (("x", along("decode")), ("y", along("prefill")))
     ]
 
 
 def _dots(plane: Plane) -> list[Spec]:
     axes = {"x": plane.x("decode"), "y": plane.y("prefill")}
-    bare = {"x": plane.at_x("decode"), "y": plane.at_y("prefill")}
+    bare = {"x": along("decode"), "y": along("prefill")}
 
     def dots(test: str, where: Spec, fill: str, size: int, width: float) -> Spec:
         mark = {

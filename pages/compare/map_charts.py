@@ -9,7 +9,7 @@ import streamlit as st
 from pages.compare.map_frames import HEIGHT
 from pages.parts import chart, format
 from pages.parts import chart_layers as layers
-from pages.parts.chart import Spec, at, colour, colour_field, text_width
+from pages.parts.chart import Spec, along, at, colour, colour_field, text_width
 from pages.parts.plane import Plane
 
 _FACTORS, _SIZES = (0.25, 0.5, 1.0, 2.0, 4.0), (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -54,7 +54,7 @@ def map_spec(x: str, y: str, shown: str) -> Spec:
         plane,
         "Map of a step over two axes",
         _cells(plane, _sentence(x, y, shown)),
-        _frontier(plane),
+        _frontier(),
         _values(plane),
         _name(),
         _here(plane),
@@ -81,12 +81,12 @@ def _cells(plane: Plane, sentence: str) -> Spec:
     return layers.over("cells", {"mark": mark, "encoding": encoding})
 
 
-def _frontier(plane: Plane) -> Spec:
+def _frontier() -> Spec:
     """The line, over a wider one in paper."""
 
     def line(meaning: str, width: float) -> Spec:
         mark = {"type": "rule", "strokeWidth": width, "strokeCap": "round", "aria": False}
-        ends = {"x": plane.at_x("x"), "x2": {"field": "x2"}, "y": plane.at_y("y"), "y2": {"field": "y2"}}
+        ends = {"x": along("x"), "x2": {"field": "x2"}, "y": along("y"), "y2": {"field": "y2"}}
         return {"mark": mark, "encoding": {**ends, "stroke": colour(meaning)}}
 
     return layers.over("frontier", line("paper", 7), line("ink", 3))
@@ -154,8 +154,8 @@ def _here(plane: Plane) -> Spec:
     point = {
         "mark": {"type": "point", "size": 170, "strokeWidth": 2.5, "opacity": 1, "shape": {"expr": "datum.shape"}},
         "encoding": {
-            "x": plane.at_x("x"),
-            "y": plane.at_y("y"),
+            "x": along("x"),
+            "y": along("y"),
             "fill": colour_field("meaning"),
             "stroke": colour("ink"),
             "description": {"field": "text", "type": "nominal"},

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import chart
-from pages.parts.chart import PHONE, Spec, at, colour, colour_field, label, text_width
+from pages.parts.chart import PHONE, Spec, along, at, calculate, colour, colour_field, label, text_width
 from pages.parts.format import BINARY_BYTES, NBSP, vega
 
 BAR_HEIGHT = 178
@@ -155,9 +155,10 @@ def _limits() -> Spec:
 
 def _beside(text: str, x: str, y: float, show: str, weight: int = 400) -> Spec:
     """A text that ends at a place, or begins there where it would not fit before it."""
-    fits = f"({x})>{text_width(text)}"
-    return label(text, "ink", at(f"{fits}?({x}):max(0,min({x},width-{text_width(text)}))", str(y)),
-                 align=f"{fits}?'right':'left'", weight=weight, show=show)  # fmt: skip
+    wide = text_width("datum.words")
+    place = at(f"datum.fits?({x}):max(0,min({x},width-{wide}))", str(y))
+    drawn = label("datum.words", "ink", place, align="datum.fits?'right':'left'", weight=weight, show=show)
+    return {"transform": calculate(words=text, fits=f"({x})>{wide}"), **drawn}
 
 
 _NAMES = {
@@ -180,15 +181,17 @@ def _names() -> Spec:
 def _name(kind: str, text: str, meaning: str) -> Spec:
     batch, more = chart.first("frame", "batch", 1), chart.first("frame", "more", 0)
     text = text.replace("batch", batch).replace("more,", f"{more},") if kind in {"caches", "room"} else text
-    size = _gib("datum.end-datum.start")
-    needs = f"max({text_width(text)},{text_width(size)})"
-    show = f"(datum.end-datum.start)*gib>{needs}+6"
+    needs = f"max({text_width('datum.words')},{text_width('datum.size')})"
     x = "datum.start*gib+2"
     return {
-        "transform": [{"filter": f"datum.kind=='{kind}'"}],
+        "transform": [
+            {"filter": f"datum.kind=='{kind}'"},
+            *calculate(words=text, size=_gib("datum.end-datum.start")),
+            *calculate(wide=f"(datum.end-datum.start)*gib>{needs}+6"),
+        ],
         "layer": [
-            label(text, meaning, at(x, str(_TOP - 26)), weight=600, show=show),
-            label(size, meaning, at(x, str(_TOP - 9)), show=show),
+            label("datum.words", meaning, at(x, str(_TOP - 26)), weight=600, show="datum.wide"),
+            label("datum.size", meaning, at(x, str(_TOP - 9)), show="datum.wide"),
         ],
     }
 
@@ -220,20 +223,15 @@ def curve_spec() -> Spec:
 _ABOVE: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "start", "titleX": -44, "titleY": -16}
 
 
-def _axes(**y: str | None) -> Spec:
-    x = {
-        "field": "context",
-        "type": "quantitative",
-        "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-        "axis": chart.decades("context of each sequence, tokens"),
-    }
-    batch = {
-        "type": "quantitative",
-        "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-        "axis": chart.decades("sequences", None, **_ABOVE),
-        **y,
-    }
-    return {"x": x, "y": batch}
+_X_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
+    "axis": chart.decades("context of each sequence, tokens"),
+}
+_Y_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
+    "axis": chart.decades("sequences", None, **_ABOVE),
+}
+_PLACE = {"x": along("context"), "y": along("batch")}
 
 
 def _chosen(way: str) -> list[Spec]:
@@ -246,7 +244,8 @@ def _below() -> Spec:
     """Everything under the curve fits."""
     mark = {"type": "area", "opacity": 0.1, "clip": True, "aria": False}
     floor = {"calculate": "0.1", "as": "floor"}
-    encoding = {**_axes(field="batch", stack=None), "y2": {"field": "floor"}, "fill": colour("memory")}
+    place = {"x": along("context") | _X_AXIS, "y": along("batch") | _Y_AXIS | {"stack": None}}
+    encoding = {**place, "y2": {"field": "floor"}, "fill": colour("memory")}
     return {"data": {"name": "curve"}, "transform": [*_chosen("chosen"), floor], "mark": mark, "encoding": encoding}
 
 
@@ -254,7 +253,7 @@ def _line() -> Spec:
     def line(way: str, **mark: object) -> Spec:
         shape = {"type": "line", "clip": True, "aria": False, **mark}
         return {"transform": _chosen(way), "mark": shape,
-                "encoding": {**_axes(field="batch"), "stroke": colour("memory")}}  # fmt: skip
+                "encoding": {**_PLACE, "stroke": colour("memory")}}  # fmt: skip
 
     return {
         "data": {"name": "curve"},
@@ -300,7 +299,7 @@ def _point() -> Spec:
             {
                 "mark": _CIRCLE,
                 "encoding": {
-                    **_axes(field="batch"),
+                    **_PLACE,
                     "fill": colour("decode"),
                     "stroke": colour("ink"),
                     "description": {"value": {"expr": f"{sequences}+' of '+format(datum.context,',')+' tokens'"}},

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.parts.chart import PHONE, Spec, along, at, calculate, colour, label, text_width
 
 HEIGHT = 350
 _AXIS = HEIGHT - 9  # px: the baseline of what stands at the foot of a dotted line
@@ -51,35 +51,21 @@ def _py(seconds: str) -> str:
     return f"((1-({seconds})/top)*{HEIGHT})"
 
 
-def _calculate(**columns: str) -> list[Spec]:
-    return [{"calculate": expression, "as": name} for name, expression in columns.items()]
-
-
-def _x(field: str = "t") -> Spec:
-    """Encoding of tokens; one layer draws the axis."""
-    scale = {"type": "linear", "domain": [0, {"expr": "right"}], "nice": False}
-    return {"field": field, "type": "quantitative", "scale": scale}
-
-
-def _y(field: str) -> Spec:
-    """Encoding of seconds; one layer draws the axis."""
-    scale = {"type": "linear", "domain": [0, {"expr": "top"}], "nice": False}
-    return {"field": field, "type": "quantitative", "scale": scale}
-
-
-_X_AXIS = {
+_X_AXIS: Spec = {
+    "scale": {"type": "linear", "domain": [0, {"expr": "right"}], "nice": False},
     "axis": {
         "title": "T, tokens in the step",
         "tickCount": {"expr": f"{PHONE}?4:8"},
         "labelExpr": "format(datum.value,',')",
-    }
+    },
 }
-_Y_AXIS = {
+_Y_AXIS: Spec = {
+    "scale": {"type": "linear", "domain": [0, {"expr": "top"}], "nice": False},
     "axis": {
         "title": None,
         "tickCount": 4,
         "labelExpr": f"datum.value==0?'0':{format.vega(format.SECONDS, 'datum.value', 2, trim=True)}",
-    }
+    },
 }
 
 
@@ -87,12 +73,17 @@ def _idle() -> Spec:
     """What is done under the arithmetic's line, and what lies idle between it and the edge."""
 
     def area(low: str, high: str, meaning: str, opacity: float) -> Spec:
-        encoding = {"x": _x() | _X_AXIS, "y": _y(high) | _Y_AXIS, "y2": {"field": low}, "fill": colour(meaning)}
+        encoding = {
+            "x": along("t") | _X_AXIS,
+            "y": along(high) | _Y_AXIS,
+            "y2": {"field": low},
+            "fill": colour(meaning),
+        }
         return {"mark": {"type": "area", "opacity": opacity, "aria": False, "clip": True}, "encoding": encoding}
 
     return {
         "data": {"name": "curve"},
-        "transform": _calculate(zero="0", done="min(datum.arithmetic,datum.seconds)"),
+        "transform": calculate(zero="0", done="min(datum.arithmetic,datum.seconds)"),
         "layer": [area("zero", "done", "compute", 0.16), area("done", "seconds", "memory", 0.1)],
     }
 
@@ -101,7 +92,7 @@ def _edge() -> Spec:
     """The two sides dashed, and the longer of them thick: blue where the step waits for memory, then orange."""
 
     def line(field: str, meaning: str, **mark: Any) -> Spec:
-        encoding = {"x": _x(), "y": _y(field), "stroke": colour(meaning)}
+        encoding = {"x": along("t"), "y": along(field), "stroke": colour(meaning)}
         return {"mark": {"type": "line", "clip": True, "aria": False, **mark}, "encoding": encoding}
 
     dashed = {"strokeWidth": 1.5, "strokeDash": [5, 4]}
@@ -123,7 +114,7 @@ def _edge() -> Spec:
 
 def _crossing() -> Spec:
     """Where the two lines cross: a ring, a dotted line down to the axis, its T."""
-    x, y = _x("crossing"), _y("crossing_s")
+    x, y = along("crossing"), along("crossing_s")
     mark = "'T* = '+format(round(datum.crossing),',')"
     full = f"({mark}+', compute-bound from here')"
     room = f"{_px('datum.crossing')}+7+{text_width(full)}<width"
@@ -166,17 +157,17 @@ def _names() -> Spec:
     return {
         "data": {"name": "frame"},
         "transform": [
-            *_calculate(
+            *calculate(
                 wide=text_width(memory),
                 bar=_px("batch_now"),
                 free=_px("isValid(datum.crossing)?datum.crossing:right"),
             ),
-            *_calculate(
+            *calculate(
                 right_of="datum.bar+14+datum.wide<datum.free-8",
                 left_of="datum.bar>datum.wide+20",
                 past="datum.bar<datum.free",
             ),
-            *_calculate(mx="datum.right_of?datum.bar+14:datum.left_of?10:datum.past?datum.free+14:datum.bar+14"),
+            *calculate(mx="datum.right_of?datum.bar+14:datum.left_of?10:datum.past?datum.free+14:datum.bar+14"),
         ],
         "layer": [
             label(memory, "memory", at("datum.mx", f"{_py('datum.plateau')}+type+8")),
@@ -188,7 +179,7 @@ def _names() -> Spec:
 
 def _prefill() -> Spec:
     """The prompt: a diamond on the edge with its time at the foot, or at the right edge where it lies further out."""
-    x, y = _x("prompt"), _y("prefill")
+    x, y = along("prompt"), along("prefill")
     time = format.vega(format.SECONDS, "datum.prefill")
     what = f"({PHONE}?'prefill':'prefill of '+format(datum.prompt,',')+': '+{time})"
     inside = f"{_px('datum.prompt')}+10+{text_width(what)}<width"
@@ -225,16 +216,16 @@ def _prefill() -> Spec:
 def _at_batch() -> list[Spec]:
     """The one row of the lines that has as many tokens as sequences decode."""
     return [
-        *_calculate(off="abs(datum.t-batch_now)"),
+        *calculate(off="abs(datum.t-batch_now)"),
         {"window": [{"op": "row_number", "as": "nearest"}], "sort": [{"field": "off"}]},
         {"filter": "datum.nearest==1"},
-        *_calculate(zero="0", done="min(datum.arithmetic,datum.seconds)"),
+        *calculate(zero="0", done="min(datum.arithmetic,datum.seconds)"),
     ]
 
 
 def _rider() -> list[Spec]:
     """The decode step: a circle on the edge, and under it what the arithmetic does and how long it waits."""
-    x = _x()
+    x = along("t")
     said = (
         f"'decode of '+format(datum.t,',')+': '+{format.vega(format.SECONDS, 'datum.seconds')}+', '"
         f"+{format.vega(format.SECONDS, 'datum.seconds/datum.t')}+' a token'"
@@ -243,17 +234,17 @@ def _rider() -> list[Spec]:
     return [
         {
             "mark": {**bar, "strokeWidth": 9},
-            "encoding": {"x": x, "y": _y("zero"), "y2": {"field": "done"}, "stroke": colour("compute")},
+            "encoding": {"x": x, "y": along("zero"), "y2": {"field": "done"}, "stroke": colour("compute")},
         },
         {
             "mark": {**bar, "strokeWidth": 1.5},
-            "encoding": {"x": x, "y": _y("done"), "y2": {"field": "seconds"}, "stroke": colour("ink")},
+            "encoding": {"x": x, "y": along("done"), "y2": {"field": "seconds"}, "stroke": colour("ink")},
         },
         {
             "mark": {"type": "point", "shape": "circle", "size": 190, "strokeWidth": 1.6, "opacity": 1},
             "encoding": {
                 "x": x,
-                "y": _y("seconds"),
+                "y": along("seconds"),
                 "fill": colour("decode"),
                 "stroke": colour("ink"),
                 **chart.said(said),

@@ -47,22 +47,41 @@ def spec(*layers: Spec, height: int, params: list[Spec] | None = None, frame: st
 def _anchor(frame: str) -> Spec:
     """An invisible mark that keeps the framing dataset within reach of the chart's own expressions."""
     mark = {"type": "point", "opacity": 0, "aria": False}
-    return {"data": {"name": frame}, "mark": mark, "encoding": {"fill": colour("ink")}}
+    return {"data": {"name": frame}, "mark": mark, "encoding": {"fill": {"datum": "ink", **_MEANING}}}
 
 
 def colour(meaning: str) -> Spec:
-    """The colour of a meaning, in whichever theme the browser shows."""
-    return {"datum": meaning, "type": "nominal", "scale": {"domain": list(theme.MEANINGS)}, "legend": None}
+    """The colour of a meaning, in whichever theme the browser shows: by the scale that the anchor brings.
+
+    Its domain is said once for all marks. Said by each of them it was a fifth of every chart.
+    """
+    return {"value": {"expr": f"scale('fill','{meaning}')"}}
 
 
 def colour_field(field: str) -> Spec:
     """The colour of the meaning that a field names."""
-    return {"field": field, "type": "nominal", "scale": {"domain": list(theme.MEANINGS)}, "legend": None}
+    return {"field": field, **_MEANING}
+
+
+_MEANING: Spec = {"type": "nominal", "scale": {"domain": list(theme.MEANINGS)}, "legend": None}
+
+
+def calculate(**columns: str) -> list[Spec]:
+    """Steps of a transform that add columns, each from an expression that may name those before it."""
+    return [{"calculate": expression, "as": name} for name, expression in columns.items()]
 
 
 def at(x: str | None = None, y: str | None = None) -> Spec:
     """Encodings of a position in pixels, from Vega expressions."""
     return {name: {"value": {"expr": value}} for name, value in (("x", x), ("y", y)) if value is not None}
+
+
+def along(field: str) -> Spec:
+    """Encoding of a field along an axis, by the scale that the one layer says which draws the axis.
+
+    Said by every layer, scales were a third of a chart.
+    """
+    return {"field": field, "type": "quantitative"}
 
 
 def label(

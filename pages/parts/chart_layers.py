@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pages.parts import chart
-from pages.parts.chart import PHONE, Spec, at, colour, text_width
+from pages.parts.chart import PHONE, Spec, along, at, colour, text_width
 from pages.parts.datasets import Dataset
 from pages.parts.plane import Plane
 
@@ -56,7 +56,7 @@ def label(words: str, meaning: str, where: Spec, **more: Any) -> Spec:
     short = {name: f"datum.{name}" if name in columns else text for name, text in long.items()}
     place = at(*(short.pop(f"at_{axis}") if axis in where else None for axis in ("x", "y")))
     drawn: Spec = chart.label(short.pop("words"), meaning, place, **short)  # type: ignore[arg-type]  # checked
-    return {"transform": [{"calculate": text, "as": name} for name, text in columns.items()], **drawn}
+    return {"transform": chart.calculate(**columns), **drawn}
 
 
 _LONG = 24  # letters of an expression that is worth a column of its own
@@ -66,7 +66,7 @@ def rule(plane: Plane, field: str, *, width: float = 1.5, dash: list[int] | None
     """A vertical line at a field of the data, from ``top`` (px) down to the axis."""
     mark = {"type": "rule", "strokeWidth": width, "aria": False, **({"strokeDash": dash} if dash else {})}
     ends = {"y": {"value": {"expr": top}}, "y2": {"value": plane.height}}
-    return {"mark": mark, "encoding": {"x": plane.at_x(field), **ends, "stroke": colour("ink")}}
+    return {"mark": mark, "encoding": {"x": along(field), **ends, "stroke": colour("ink")}}
 
 
 def named(plane: Plane, value: str, text: str, row: str, *, side: str = "right", wall: str = "0") -> Spec:
@@ -75,17 +75,27 @@ def named(plane: Plane, value: str, text: str, row: str, *, side: str = "right",
     It stands on ``side``, but on the other where there is no room, or where the ``wall`` would go through it; where
     neither will do, beyond the wall.
     """
-    x, there, wide = plane.px(value), plane.px(wall), f"({text_width(text)}+9)"
-    room = {"right": f"({x}+{wide}<width)", "left": f"({x}>{wide})"}
-    cut = {"right": f"({there}>{x}&&{there}<{x}+{wide})", "left": f"({there}<{x}&&{there}>{x}-{wide})"}
     other = "left" if side == "right" else "right"
-    beyond = f"({there}>{x}&&{there}+{wide}<width)"
-    order = [(f"{room[side]}&&!{cut[side]}", side), (f"{room[other]}&&!{cut[other]}", other), (beyond, "right")]
-    order.append((room[side], side))
-    after = "".join(f"{test}?{str(where == 'right').lower()}:" for test, where in order)
-    after = f"({after}{str(other == 'right').lower()})"
-    base = f"({order[0][0]}||{order[1][0]}||!{beyond}?{x}:{there})"
-    return label(text, "ink", at(f"{after}?{base}+7:{x}-7", row), align=f"{after}?'left':'right'", weight=600)
+    columns = {
+        "words": text,
+        "here": plane.px(value),
+        "there": plane.px(wall),
+        "wide": f"{text_width('datum.words')}+9",
+        "room_right": "datum.here+datum.wide<width",
+        "room_left": "datum.here>datum.wide",
+        "free_right": "datum.room_right&&!(datum.there>datum.here&&datum.there<datum.here+datum.wide)",
+        "free_left": "datum.room_left&&!(datum.there<datum.here&&datum.there>datum.here-datum.wide)",
+        "beyond": "datum.there>datum.here&&datum.there+datum.wide<width",
+        "after": f"datum.free_{side}?{_AFTER[side]}:datum.free_{other}?{_AFTER[other]}:datum.beyond?true:"
+        f"datum.room_{side}?{_AFTER[side]}:{_AFTER[other]}",
+        "beside": "datum.free_right||datum.free_left||!datum.beyond?datum.here:datum.there",
+        "at_x": "datum.after?datum.beside+7:datum.here-7",
+    }
+    drawn = chart.label("datum.words", "ink", at("datum.at_x", row), align="datum.after?'left':'right'", weight=600)
+    return {"transform": chart.calculate(**columns), **drawn}
+
+
+_AFTER = {"right": "true", "left": "false"}
 
 
 def from_bottom(plane: Plane, lines: int) -> str:
@@ -104,7 +114,7 @@ def wall(plane: Plane, row: str, *, fade: bool = True) -> list[Spec]:
         "transform": [{"filter": "datum.some"}],
         "mark": {"type": "rect", "opacity": 0.62, "aria": False},
         "encoding": {
-            "x": plane.at_x("at"),
+            "x": along("at"),
             "x2": {"value": {"expr": "width"}},
             "y": {"value": 0},
             "y2": {"value": plane.height},
@@ -116,13 +126,13 @@ def wall(plane: Plane, row: str, *, fade: bool = True) -> list[Spec]:
     return [over("wall", *([beyond] if fade else []), rule(plane, "at", width=3), transform=inside), over("wall", name)]
 
 
-def point(plane: Plane, x: str, y: str, meaning: str, said: str, shape: str = "circle") -> Spec:
+def point(x: str, y: str, meaning: str, said: str, shape: str = "circle") -> Spec:
     """A mark; ``said`` (an expression) is what a screen reader says of it."""
     return {
         "mark": {"type": "point", "shape": shape, "size": 130, "strokeWidth": 1.6, "opacity": 1, "clip": True},
         "encoding": {
-            "x": plane.at_x(x),
-            "y": plane.at_y(y),
+            "x": along(x),
+            "y": along(y),
             "fill": colour(meaning),
             "stroke": colour("ink"),
             "description": {"value": {"expr": said}},

@@ -57,21 +57,13 @@ class Plane:
         """Expression of the pixels from the top at which ``value`` stands."""
         return f"((top-{_scaled(value, log=self.y_log)})/(top-bottom)*{self.height})"
 
-    def at_x(self, field: str) -> Spec:
-        """Encoding of a field along the x axis, in a layer that does not draw the axis."""
-        return self._encoding(field, "left", "right", log=self.x_log)
-
-    def at_y(self, field: str) -> Spec:
-        """Encoding of a field along the y axis, in a layer that does not draw the axis."""
-        return self._encoding(field, "bottom", "top", log=self.y_log)
-
     def x(self, field: str) -> Spec:
-        """Encoding of a field along the x axis; one layer of a chart draws the axis."""
+        """Encoding of a field along the x axis, which one layer of a chart draws; others: ``chart.along``."""
         axis = _axis(self.x_title, self.x_units, self.x_ticks, log=self.x_log)
         return {**self._encoding(field, "left", "right", log=self.x_log), "axis": axis}
 
     def y(self, field: str) -> Spec:
-        """Encoding of a field along the y axis; one layer of a chart draws the axis."""
+        """Encoding of a field along the y axis, which one layer of a chart draws; others: ``chart.along``."""
         above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": -40, "titleY": -16}
         axis = _axis(self.y_title or None, self.y_units, self.y_ticks, log=self.y_log)
         axis |= above if self.y_title else {}
@@ -80,7 +72,7 @@ class Plane:
     def _encoding(self, field: str, low: str, high: str, *, log: bool) -> Spec:
         ends = [{"expr": chart.first(self.frame, name, other)} for name, other in ((low, 1), (high, 10))]
         scale = {"type": "log" if log else "linear", "domain": ends, "nice": False, "clamp": False, "zero": False}
-        return {"field": field, "type": "quantitative", "scale": scale}
+        return {**chart.along(field), "scale": scale}
 
 
 def padded(low: float, high: float, height: float, above: float, below: float) -> tuple[float, float]:

@@ -6,14 +6,13 @@ import altair as alt
 import streamlit as st
 
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.parts.chart import PHONE, Spec, along, at, calculate, colour, label, text_width
 from pages.roofline.roof_data import HEIGHT
 from pages.roofline.twin import (
     AT_REST,
     BANDWIDTH_X,
     COMPUTE_X,
     D,
-    calculate,
     frame_params,
     px,
     py,
@@ -36,16 +35,14 @@ def roof_spec() -> Spec:
     )
 
 
-def _roof_axes(x: str, y: str) -> tuple[Spec, Spec]:
-    """Encodings along both axes; one layer draws them."""
-    return (
-        {"field": x, "type": "quantitative", "scale": chart.log_scale("pow(10,left)", "pow(10,right)")},
-        {"field": y, "type": "quantitative", "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)")},
-    )
-
-
-_X_AXIS = {"axis": chart.decades("arithmetic intensity, FLOP a byte")}
-_Y_AXIS = {"axis": chart.decades(None, format.FLOP_RATE)}
+_X_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
+    "axis": chart.decades("arithmetic intensity, FLOP a byte"),
+}
+_Y_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
+    "axis": chart.decades(None, format.FLOP_RATE),
+}
 
 
 _ROOF = calculate(rate=str(D["peak"] * COMPUTE_X), corner=str(D["peak"] * COMPUTE_X / (D["bandwidth"] * BANDWIDTH_X)))
@@ -53,7 +50,7 @@ _ROOF = calculate(rate=str(D["peak"] * COMPUTE_X), corner=str(D["peak"] * COMPUT
 
 def _slope() -> Spec:
     """What memory allows: thick up to the corner of the roof that computes, thin on to the highest one."""
-    (x, y), (x2, y2) = _roof_axes("from", "from_rate"), ({"field": "corner"}, {"field": "rate"})
+    (x, y), (x2, y2) = (along("from"), along("from_rate")), ({"field": "corner"}, {"field": "rate"})
     place = {"x": x | _X_AXIS, "y": y | _Y_AXIS, "x2": x2, "y2": y2, "stroke": colour("memory")}
     start = calculate(
         **{
@@ -74,7 +71,7 @@ def _slope() -> Spec:
 
 def _roofs() -> Spec:
     """What each unit of the chip allows, named in the margin at the right."""
-    x, y = _roof_axes("corner", "rate")
+    x, y = along("corner"), along("rate")
     place = {"x": x, "y": y, "x2": {"value": {"expr": "width"}}, "stroke": colour("compute")}
     rule = {"type": "rule", "clip": True, "aria": False}
     thin = {**rule, "strokeWidth": 1.2, "strokeDash": [5, 4]}
@@ -101,7 +98,7 @@ def _roofs() -> Spec:
 
 def _ridge() -> Spec:
     """B*: a dotted line under each corner, named under the one that computes."""
-    x, y = _roof_axes("corner", "rate")
+    x, y = along("corner"), along("rate")
     down = {"x": x, "y": y, "y2": {"value": HEIGHT}, "stroke": colour("ink")}
     name = "'B* = '+format(round(datum.corner),',')"
     left = f"datum.cx+8+{text_width(name)}>width"
@@ -128,7 +125,7 @@ _REACHED = [
 
 def _points() -> Spec:
     """Each operation of the decode step (circles) and of the prefill (diamonds), and whole steps (squares)."""
-    x, y = _roof_axes("intensity", "reached")
+    x, y = along("intensity"), along("reached")
     layers = []
     for kind, shape, fill, of in (
         ("prefill", "diamond", "prefill", " of the prefill"),

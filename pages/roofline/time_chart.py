@@ -5,13 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, at, colour, label, text_width
+from pages.parts.chart import PHONE, Spec, along, at, calculate, colour, label, text_width
 from pages.roofline.twin import (
     BANDWIDTH_X,
     COMPUTE_X,
     D,
     arithmetic_seconds,
-    calculate,
     frame_params,
     memory_seconds,
     px,
@@ -39,18 +38,14 @@ def time_spec() -> Spec:
     )
 
 
-def _x(field: str) -> Spec:
-    """Encoding of tokens; one layer draws the axis."""
-    return {"field": field, "type": "quantitative", "scale": chart.log_scale("pow(10,left)", "pow(10,right)")}
-
-
-def _y(field: str) -> Spec:
-    """Encoding of seconds; one layer draws the axis."""
-    return {"field": field, "type": "quantitative", "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)")}
-
-
-_X_AXIS = {"axis": chart.decades("T, tokens in the step")}
-_Y_AXIS = {"axis": chart.decades(None, format.SECONDS)}
+_X_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
+    "axis": chart.decades("T, tokens in the step"),
+}
+_Y_AXIS: Spec = {
+    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
+    "axis": chart.decades(None, format.SECONDS),
+}
 
 
 def _with_crossing(curve: str) -> list[Spec]:
@@ -137,14 +132,14 @@ def _curve(curve: str) -> Spec:
             orange_s=f"{never}?null:(datum.lt>=datum.cross?datum.seconds:exp(datum.cross_s))",
         ),
         "layer": [
-            side(thick, _x("blue_t"), _y("blue_s"), "memory"),
+            side(thick, along("blue_t"), along("blue_s"), "memory"),
             {"transform": [{"filter": "isValid(datum.orange_t)"}],
-             **side(thick, _x("orange_t"), _y("orange_s"), "compute")},
+             **side(thick, along("orange_t"), along("orange_s"), "compute")},
         ],
     }  # fmt: skip
     sides = [
-        side(dashed, _x("t") | _X_AXIS, _y("memory") | _Y_AXIS, "memory"),
-        side(dashed, _x("t"), _y("arithmetic"), "compute"),
+        side(dashed, along("t") | _X_AXIS, along("memory") | _Y_AXIS, "memory"),
+        side(dashed, along("t"), along("arithmetic"), "compute"),
     ]
     drawn = [*sides, binding] if curve == "step" else [binding]
     return {"data": {"name": "curve"}, "transform": _with_crossing(curve), "layer": drawn}
@@ -158,7 +153,7 @@ def _crossing(curve: str) -> Spec:
     else:
         what += f"+({chart.first('marks', 'caches', 0)}&&width>=480?', prefill':'')"
     row = 12 if curve == "step" else 72  # px over the axis: over the texts of the corner
-    x, y = _x("ct"), _y("cs")
+    x, y = along("ct"), along("cs")
     wide = text_width(what)
     right = f"datum.cx+8+{wide}<width"
     return {
@@ -241,7 +236,7 @@ _STEPS = ("decode", "ahead", "prefill", "later", "beside", "over", "beyond")
 
 def _answers() -> Spec:
     """What an estimate says: ink dots over the floor, circles for decodes, diamonds for prefills, each in its band."""
-    x, y = _x("t"), _y("seconds")
+    x, y = along("t"), along("seconds")
     said = f"datum.kind+' of '+format(datum.t,',')+': '+{format.vega(format.SECONDS, 'datum.seconds')}"
     layers: list[Spec] = [
         {
@@ -291,7 +286,7 @@ def _marks() -> Spec:
 
 
 def _mark(step: str, shape: str) -> Spec:
-    x, y = _x(f"{step}_t"), _y(f"{step}_s")
+    x, y = along(f"{step}_t"), along(f"{step}_s")
     said = f"'{step} of '+format(datum.{step}_t,',')+': '+{format.vega(format.SECONDS, f'datum.{step}_s')}"
     return {
         "mark": {"type": "point", "shape": shape, "size": 140, "strokeWidth": 1.6, "opacity": 1, "clip": True},

@@ -69,7 +69,3 @@ def px(value: str) -> str:
 
 def py(value: str) -> str:
     return f"(top-log({value})/LN10)*up"
-
-
-def calculate(**columns: str) -> list[Spec]:
-    return [{"calculate": expression, "as": name} for name, expression in columns.items()]

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, colour, colour_field, label
+from pages.parts.chart import PHONE, Spec, along, colour, colour_field, label
 
 HEIGHT = 640
 SMALL_HEIGHT = 210
@@ -23,16 +23,10 @@ def _first(field: str, otherwise: float) -> str:
     return chart.first("frame", field, otherwise)
 
 
-_DOMAIN = [{"expr": _first("t0", 0)}, {"expr": _first("t1", 1)}]
-
-
-def _time_axis(*, shown: bool = True) -> Spec:
-    axis: Spec | None = {"title": "time", "labelExpr": _TIME, "tickCount": 6} if shown else None
-    return {"type": "quantitative", "scale": {"domain": _DOMAIN, "nice": False}, "axis": axis}
-
-
-def _x(field: str) -> Spec:
-    return {"field": field, **_time_axis()}
+_TIME_AXIS: Spec = {
+    "scale": {"domain": [{"expr": _first("t0", 0)}, {"expr": _first("t1", 1)}], "nice": False, "zero": False},
+    "axis": {"title": "time", "labelExpr": _TIME, "tickCount": 6},
+}
 
 
 def _strip(field: str, top: str, pixels: tuple[int, int], kind: str = "linear") -> Spec:
@@ -61,7 +55,7 @@ def _request_layers(pixels: tuple[int, int]) -> list[Spec]:
             "data": {"name": "bars"},
             "transform": [{"filter": f"datum.phase=='{phase}'"}],
             "mark": {"type": "rect", "clip": True, **mark},
-            "encoding": {"x": _x("t0"), **ends, "fill": colour_field("meaning"), **described},
+            "encoding": {"x": along("t0"), **ends, "fill": colour_field("meaning"), **described},
         }
 
     queued = {
@@ -69,7 +63,7 @@ def _request_layers(pixels: tuple[int, int]) -> list[Spec]:
         "transform": [{"filter": "datum.phase=='queued'"}],
         "mark": {"type": "rule", "strokeWidth": 1, "clip": True},
         "encoding": {
-            "x": _x("t0"),
+            "x": along("t0"),
             "x2": {"field": "t1"},
             "y": _row("y", pixels),
             "stroke": colour("muted"),
@@ -80,7 +74,7 @@ def _request_layers(pixels: tuple[int, int]) -> list[Spec]:
         "data": {"name": "stalls"},
         "mark": {"type": "rect", "clip": True, "aria": False},
         "encoding": {
-            "x": _x("t0"),
+            "x": along("t0"),
             "x2": {"field": "t1"},
             "y": {"value": pixels[0]},
             "y2": {"value": pixels[1]},
@@ -93,7 +87,7 @@ def _request_layers(pixels: tuple[int, int]) -> list[Spec]:
 
 
 def _area(field: str, below: str | None, meaning: str, pixels: tuple[int, int], top: str, kind: str = "linear") -> Spec:
-    encoding: Spec = {"x": _x("t"), "y": _strip(field, top, pixels, kind), "fill": colour(meaning)}
+    encoding: Spec = {"x": along("t"), "y": _strip(field, top, pixels, kind), "fill": colour(meaning)}
     encoding["y2"] = {"field": below} if below else {"datum": 0}
     return {
         "data": {"name": "steps"},
@@ -106,7 +100,7 @@ def _line(field: str, pixels: tuple[int, int], top: str) -> Spec:
     return {
         "data": {"name": "steps"},
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.2, "clip": True, "aria": False},
-        "encoding": {"x": _x("t"), "y": _strip(field, top, pixels), "stroke": colour("ink")},
+        "encoding": {"x": along("t"), "y": _strip(field, top, pixels), "stroke": colour("ink")},
     }
 
 
@@ -217,7 +211,7 @@ def _cursor() -> list[Spec]:
     rule = {
         "data": {"name": "cursor"},
         "mark": {"type": "rule", "strokeWidth": 1.4, "clip": True},
-        "encoding": {"x": _x("t"), "y": {"value": 15}, "y2": {"value": HEIGHT}, "stroke": colour("ink")},
+        "encoding": {"x": along("t"), "y": {"value": 15}, "y2": {"value": HEIGHT}, "stroke": colour("ink")},
     }
     t, t0, t1 = chart.first("cursor", "t", 0), _first("t0", 0), _first("t1", 1)
     share = f"({t}-{t0})/({t1}-{t0})"
@@ -234,7 +228,7 @@ def _brush() -> Spec:
         "params": [{"name": "brush", "select": {"type": "interval", "encodings": ["x"]}}],
         "mark": {"type": "rect", "opacity": 0, "aria": False},
         "encoding": {
-            "x": _x("t0"),
+            "x": along("t0") | _TIME_AXIS,
             "x2": {"field": "t1"},
             "y": {"value": 0},
             "y2": {"value": HEIGHT},
@@ -254,7 +248,12 @@ def small_spec() -> Spec:
     end = {
         "data": {"name": "end"},
         "mark": {"type": "rule", "strokeDash": [2, 2], "strokeWidth": 1},
-        "encoding": {"x": _x("t"), "y": {"value": 0}, "y2": {"value": SMALL_HEIGHT}, "stroke": colour("ink")},
+        "encoding": {
+            "x": along("t") | _TIME_AXIS,
+            "y": {"value": 0},
+            "y2": {"value": SMALL_HEIGHT},
+            "stroke": colour("ink"),
+        },
     }
     return _timeline([*_request_layers(pixels), end], SMALL_HEIGHT, left=4)
 

@@ -155,4 +155,5 @@ def test_colours_in_charts_are_names() -> None:
     for spec in (time_spec(), roof_spec()):
         text = json.dumps(spec)
         assert not re.search(r"#[0-9a-fA-F]{6}", text)
-        assert set(re.findall(r'"datum": "([^"]+)"', text)) <= set(theme.MEANINGS)
+        named = set(re.findall(r"scale\('fill','([^']+)'\)", text))
+        assert {"memory", "compute", "ink"} <= named <= set(theme.MEANINGS)
