@@ -9,7 +9,7 @@ import streamlit as st
 from pages.parts import components, controls, state
 from pages.scheduler import runs, stories, workloads
 
-_UPLOAD = "_sched_upload"
+_UPLOADER, _TRACE, _REFUSED = "sched_upload", "_sched_trace", "_sched_trace_refused"
 _ON_OFF = {"on": "on", "off": "off"}
 
 
@@ -51,11 +51,13 @@ def _tell() -> None:
 
 
 def more() -> None:
-    """Everything else, folded away."""
-    with st.expander("Workload, memory and knobs", key="scheduler_more"):
-        _workload()
-        _memory()
-        _knobs()
+    """Everything else, folded away, and drawn when it is opened: forty widgets would take half of every move."""
+    folded = st.expander("Workload, memory and knobs", key="scheduler_more", on_change="rerun")
+    if folded.open:
+        with folded:
+            _workload()
+            _memory()
+            _knobs()
 
 
 def _workload() -> None:
@@ -84,21 +86,26 @@ def _workload() -> None:
 def _upload() -> None:
     file = st.file_uploader(
         "Or a trace of your own (Azure, Mooncake, BurstGPT, or arrival_s, prompt_tokens, output_tokens)",
-        type=["csv", "jsonl", "txt"], max_upload_size=5,
+        type=["csv", "jsonl", "txt"], max_upload_size=5, key=_UPLOADER, on_change=_take,
     )  # fmt: skip
+    if file is not None and (refused := st.session_state.get(_REFUSED)):
+        components.complaint(f"This trace was not taken: {refused}.")
+    if file is None and (kept := st.session_state.get(_TRACE)):  # folded away since, and its widget with it
+        components.note(f"The requests are those of {kept[1]}.")
+        st.button("Leave the trace out", key="sched_trace_out", on_click=lambda: st.session_state.pop(_TRACE, None))
+
+
+def _take() -> None:
+    """Keep what was uploaded, apart from the widget: it outlives it."""
+    file: Any = st.session_state[_UPLOADER]
+    st.session_state.pop(_TRACE, None)
+    st.session_state.pop(_REFUSED, None)
     if file is None:
-        st.session_state.pop(_UPLOAD, None)
-        return
-    kept = st.session_state.get(_UPLOAD)
-    if kept is not None and kept[0] == file.file_id:
         return
     try:
-        st.session_state[_UPLOAD] = (file.file_id, file.name, workloads.read_upload(file.getvalue()))
+        st.session_state[_TRACE] = (file.file_id, file.name, workloads.read_upload(file.getvalue()))
     except ValueError as error:
-        st.session_state.pop(_UPLOAD, None)
-        components.complaint(f"This trace was not taken: {error}.")
-        return
-    st.rerun()
+        st.session_state[_REFUSED] = str(error)
 
 
 def _memory() -> None:
@@ -133,7 +140,7 @@ def _knobs() -> None:
 
 def requests() -> tuple[Any, Any]:
     """(what names the workload in a plan, a function that gives its table)."""
-    uploaded = st.session_state.get(_UPLOAD)
+    uploaded = st.session_state.get(_TRACE)
     if uploaded is not None:
         file_id, name, table = uploaded
         return f"{name} {file_id}", lambda: table

@@ -106,6 +106,26 @@ def test_a_trace_is_simulated_or_refused(page: Page, text: str, said: str):
     expect(page.get_by_test_id("stMain")).to_contain_text(said, timeout=30_000)
 
 
+def test_what_is_folded_away_still_counts(page: Page):
+    shown(visit(page, "scheduler"))
+    main, fold = page.get_by_test_id("stMain"), page.get_by_text("Workload, memory and knobs")
+    fold.click()
+    file: FilePayload = {"name": "trace.csv", "mimeType": "text/csv", "buffer": TRACE.encode()}
+    page.locator("[data-testid=stFileUploaderDropzoneInput]").set_input_files(file)
+    expect(main).to_contain_text("20 arrived = 20 finished", timeout=30_000)
+    page.get_by_role("slider", name="Requests running, at most").press("ArrowLeft")
+    expect(page).to_have_url(re.compile("max_seqs=56"))
+    fold.click()
+    expect(page.get_by_role("slider", name="Requests running, at most")).to_have_count(0)
+    page.get_by_role("slider", name="Tokens a step, at most (A)").press("ArrowRight")
+    expect(page).to_have_url(re.compile("token_budget=640"))
+    expect(page).to_have_url(re.compile("max_seqs=56"))
+    fold.click()
+    expect(main).to_contain_text("The requests are those of trace.csv.", timeout=30_000)
+    page.get_by_role("button", name="Leave the trace out").click()
+    expect(main).to_contain_text("30 arrived = 30 finished", timeout=30_000)
+
+
 def test_a_sweep_is_drawn(page: Page):
     shown(visit(page, "scheduler?requests=10"))
     page.get_by_role("button", name="Sweep the budget").click()

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import costmodel as cm
 from costmodel import serving
@@ -117,13 +118,31 @@ def test_a_bad_link_gets_a_notice_and_the_default(query):
 
 
 def test_a_knob_that_leaves_the_page_keeps_its_value_and_the_link_has_it():
-    at = open_page("scheduler")
+    at = unfold(open_page("scheduler"))
     ran(at.select_slider(key="rate").set_value(500))
     ran(at.selectbox(key="arrivals").set_value("at_once"))
     ran(at)
     assert link(at) == {"arrivals": "at_once", "rate": "500"}
     ran(at.selectbox(key="arrivals").set_value("poisson"))
     assert at.select_slider(key="rate").value == 500
+
+
+def unfold(at: AppTest, *, is_open: bool = True) -> AppTest:
+    """Open the expander with the workload and the knobs, or close it."""
+    at.session_state["scheduler_more"] = is_open
+    return ran(at)
+
+
+def test_knobs_that_are_folded_away_are_not_drawn_and_count_all_the_same():
+    at = open_page("scheduler", max_seqs="4", chunked="off", requests="12")
+    assert [slider.key for slider in at.select_slider] == ["token_budget"]
+    assert "12 arrived" in text_of(at)
+    assert unfold(at).select_slider(key="max_seqs").value == 4
+    ran(at.select_slider(key="max_seqs").set_value(2))
+    ran(unfold(at, is_open=False))
+    assert link(at) == {"max_seqs": "2", "chunked": "off", "requests": "12"}
+    assert {"max_seqs", "token_budget_b"} <= {slider.key for slider in unfold(at).select_slider}
+    assert at.select_slider(key="max_seqs").value == 2
 
 
 def test_a_step_past_the_end_is_the_last_one():
