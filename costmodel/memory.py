@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from costmodel.dtypes import DTYPES, FULL_WIDTH
@@ -204,18 +205,20 @@ class _Cache:
             "fits": pool > 0 and wanted <= _floor(held) * groups,
         }
 
-    @property
+    @cached_property
     def state_bytes(self) -> float:
         """Recurrent state of one sequence."""
         return self.model.state_bytes / self.shard.n
 
     def sequence_bytes(self, context: float) -> float:
         """Cache in whole blocks, and state, of one sequence of ``context`` tokens."""
-        cache = sum(
-            self._token_bytes(mixer) * layers * self._blocks(mixer, context) * self.block_size
-            for mixer, layers in by_mixer(self.model).items()
-        )
+        cache = sum(each * self._blocks(mixer, context) * self.block_size for mixer, each in self._bytes_by_mixer)
         return cache + self.state_bytes
+
+    @cached_property
+    def _bytes_by_mixer(self) -> list[tuple[Mixer, float]]:
+        """Bytes a token leaves on this GPU in all layers of each kind of mixer: looked up once for a search."""
+        return [(mixer, self._token_bytes(mixer) * layers) for mixer, layers in by_mixer(self.model).items()]
 
     def _blocks(self, mixer: Mixer, context: float) -> int:
         kept = mixer.kv_tokens(context) if self.allocation == "windowed" else context

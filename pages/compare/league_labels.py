@@ -41,41 +41,42 @@ def sides(
     ``across`` is a share of the width, ``down`` px from the top, ``height`` where the room for names ends. The first
     ``sure`` of the order get a name in any case: on a free side, else on the one where it covers the fewest dots.
     """
-    found = [""] * len(names)
+    found, tried = [""] * len(names), np.array(order[: span.most], dtype=int)
     widths = np.array([span.narrow, span.wide])
     x = across * widths[:, None]  # (widths, dots)
     dots = np.stack([x - _DOT, np.tile(down - _DOT, (2, 1)), x + _DOT, np.tile(down + _DOT, (2, 1))], axis=-1)
-    taken = np.empty((2, len(names), 4))
-    count = 0
-    for place, i in enumerate(order[: span.most]):
-        boxes = _boxes(x[:, i], float(down[i]), len(names[i]) * span.type * _GLYPH, span.type)
-        inside = (boxes[..., :2] >= 0).all(axis=-1) & (boxes[..., 2] <= widths[:, None]) & (boxes[..., 3] <= height)
-        free = inside.all(axis=0) & (_covered(boxes, taken[:, :count]) == 0)
-        covers = np.where(free, _covered(boxes, dots), np.inf)
-        best = int(covers.argmin())
-        if covers[best] == 0 or (place < sure and free[best]):
+    long = np.array([len(names[i]) for i in tried]) * span.type * _GLYPH
+    boxes = _boxes(x[:, tried], down[tried], long, span.type)
+    low, high = boxes[..., :2], boxes[..., 2:]
+    ends = np.stack([widths, np.full(2, height)], axis=-1)[:, None, None]
+    inside = ((low >= 0) & (high <= ends)).all(axis=(0, -1))  # (names, sides)
+    covers = np.where(inside, _meet(boxes, dots).sum(axis=(0, -1)), np.inf)
+    clash = _meet(boxes, boxes.reshape(2, -1, 4)).any(axis=0)  # (names, sides, all boxes)
+    taken: list[int] = []
+    for place, i in enumerate(tried):
+        free = ~clash[place][:, taken].any(axis=1)
+        costs = np.where(free, covers[place], np.inf)
+        best = int(costs.argmin())
+        if costs[best] == 0 or (place < sure and np.isfinite(costs[best])):
             found[i] = SIDES[best]
-            taken[:, count] = boxes[:, best]
-            count += 1
+            taken.append(place * len(SIDES) + best)
     return found
 
 
-def _boxes(x: Array, y: float, long: float, size: float) -> Array:
-    """Boxes of a name on each side of its dot: (widths, sides, left top right bottom)."""
-    left = np.stack([x + _GAP, x - _GAP - long, x - long / 2, x - long / 2], axis=1)
-    top = np.array([y - size / 2, y - size / 2, y - _GAP - size, y + _GAP])
-    tops = np.tile(top, (len(x), 1))
-    return np.stack([left - _AIR, tops - _AIR, left + long + _AIR, tops + size + _AIR], axis=-1)
+def _boxes(x: Array, y: Array, long: Array, size: float) -> Array:
+    """Boxes of names on each side of their dots: (widths, names, sides, left top right bottom)."""
+    left = np.stack([x + _GAP, x - _GAP - long, x - long / 2, x - long / 2], axis=-1)
+    top = np.stack([y - size / 2, y - size / 2, y - _GAP - size, y + _GAP], axis=-1)
+    tops = np.broadcast_to(top, left.shape)
+    return np.stack([left - _AIR, tops - _AIR, left + long[:, None] + _AIR, tops + size + _AIR], axis=-1)
 
 
-def _covered(boxes: Array, others: Array) -> NDArray[np.intp]:
-    """How many other boxes each of the sides meets, at all widths together."""
-    mine, them = boxes[:, :, None, :], others[:, None, :, :]
-    meets = (
+def _meet(boxes: Array, others: Array) -> NDArray[np.bool_]:
+    """Whether the box of a name on a side meets each of the others at a width: (widths, names, sides, others)."""
+    mine, them = boxes[..., None, :], others[:, None, None]
+    return (
         (them[..., 2] > mine[..., 0])
         & (them[..., 0] < mine[..., 2])
         & (them[..., 3] > mine[..., 1])
         & (them[..., 1] < mine[..., 3])
     )
-    counted: NDArray[np.intp] = np.count_nonzero(meets, axis=(0, 2))
-    return counted

@@ -194,10 +194,11 @@ class Table:
     def draw(self) -> None:
         """Put the table into the page; it scrolls by itself where the page is too narrow."""
         offers.file(self.title, "csv", self.csv)
+        columns = [(_classes(column), column.cell) for column in self.columns]
         head = "".join(f"<th{_classes(c)}>{markup(c.name)}</th>" for c in self.columns)
         body, total = (
             "".join(
-                f"<tr>{''.join(f'<td{_classes(c)}>{markup(c.cell(row))}</td>' for c in self.columns)}</tr>"
+                f"<tr>{''.join(f'<td{classes}>{markup(cell(row))}</td>' for classes, cell in columns)}</tr>"
                 for row in rows
             )
             for rows in (self.rows, self.totals)
