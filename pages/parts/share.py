@@ -1,7 +1,8 @@
 """Taking along what a page shows: its link, its settings, its figures as Python, its pictures and its tables.
 
-One menu for all pages, drawn after the page so that it knows what is there. It is a fragment with a lazy popover:
-closed it costs nothing, opening it runs nothing else, and a file is written when it is asked for.
+One menu for all pages, drawn after the page so that it knows what is there. It is a fragment with a lazy popover that
+stands outside the page: closed it costs nothing, moves of the page leave it alone, opening it runs nothing else, and a
+file is written when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import streamlit as st
 from pages.parts import components, offers, scenario_file, state
 
 _FOLDER = Path(__file__).parent
+_KEY = "share"
 _LOADED, _REFUSED = "_scenario_loaded", "_scenario_refused"
 _NAMES = {"model_config": "your own model", "accelerator": "your own accelerator", "pinned": "what is pinned"}
 
@@ -30,7 +32,7 @@ def menu() -> None:
     """The Share menu of the page that was just run."""
     if st.session_state.pop(_LOADED, False):
         st.rerun()
-    popover = st.popover("Share", key="share", on_change="rerun")
+    popover = st.popover("Share", key=_KEY, on_change="rerun")
     if popover.open:
         with popover:
             with st.container(key="share_first"):
@@ -38,6 +40,11 @@ def menu() -> None:
             _scenario()
             _python()
             _files()
+
+
+def is_open() -> bool:
+    """Whether somebody has the menu before him."""
+    return bool(st.session_state.get(_KEY))
 
 
 def _link() -> None:

@@ -86,7 +86,10 @@ def _run(pages: Sequence[StreamlitPage]) -> None:
     presenting.exit_button()
     state.shared_part_ends()
     st.session_state[_SEEN] = _what_the_sidebar_shows()
+    corner = st.container(key="share_corner")
     _body(page)
+    with corner:
+        share.menu()
     lost.watch()
     if boxed:  # last, so that nothing changes its place when it is gone in the next run
         _dismiss(key="dismiss_page_not_found")
@@ -96,25 +99,23 @@ def _run(pages: Sequence[StreamlitPage]) -> None:
 def _body(page: StreamlitPage) -> None:
     """The page and what goes with it. Its own controls run it alone: a quarter of a move is spared without the sidebar.
 
-    What a page sets of the sidebar's controls runs everything.
+    What a page sets of the sidebar's controls runs everything, and so does a move while the Share menu is open.
     """
-    if state.alone() and st.session_state[_SEEN] != _what_the_sidebar_shows():
+    if state.alone() and (share.is_open() or st.session_state[_SEEN] != _what_the_sidebar_shows()):
         st.rerun()
     offers.begin(page.title.lower())
     hints.begin()
     ahead.begin()
-    corner = st.container(key="share_corner")
     page._can_be_called = True  # noqa: SLF001  # once a run, says Streamlit, and does not count a fragment's as one
     with state.whole_page():
         with suppress(StopException):  # of a page that has said all that there is to say
             page.run()
-        with corner:
-            share.menu()
-        state.publish()
-        companion.draw()
+        with state.settled():
+            state.publish()
+            companion.draw()
     HEAP.settle()
 
 
 def _what_the_sidebar_shows() -> list[Any]:
-    found = state.snapshot()
-    return [*(found[key] for key in (*state.SCENARIO, "pinned", "present")), live_rates.profile(), live_rates.pending()]
+    found = [state.value(key) for key in (*state.SCENARIO, "pinned", "present")]
+    return [*found, live_rates.profile(), live_rates.pending()]
