@@ -51,7 +51,7 @@ def sides(
     ends = np.stack([widths, np.full(2, height)], axis=-1)[:, None, None]
     inside = ((low >= 0) & (high <= ends)).all(axis=(0, -1))  # (names, sides)
     covers = np.where(inside, _meet(boxes, dots).sum(axis=(0, -1)), np.inf)
-    clash = _meet(boxes, boxes.reshape(2, -1, 4)).any(axis=0)  # (names, sides, all boxes)
+    clash = np.logical_or.reduce(_meet(boxes, boxes.reshape(2, -1, 4)))  # (names, sides, all boxes)
     taken: list[int] = []
     for place, i in enumerate(tried):
         free = ~clash[place][:, taken].any(axis=1)

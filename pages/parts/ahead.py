@@ -17,13 +17,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from costmodel.errors import ConfigError
-from pages.parts import live_rates, speaking, state
+from pages.parts import beside, live_rates, speaking, state
 from pages.parts.datasets import Dataset
 
 REACH = 5  # stops on either side
@@ -34,8 +33,7 @@ _SLIDERS = {key: control for key, control in state.CONTROLS.items() if isinstanc
 _Frame = dict[str, Mapping[str, Any]]
 """For the key of each picture, the parts of what it is drawn from."""
 
-_FOLDER = Path(__file__).parent
-JS = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("view_of.js", "ahead.js"))
+JS = beside.read(__file__, "view_of.js", "ahead.js")
 """What the browser does for it."""
 
 

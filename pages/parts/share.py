@@ -7,14 +7,12 @@ file is written when it is asked for.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.parts import components, offers, scenario_file, state
+from pages.parts import beside, components, offers, scenario_file, state
 
-_FOLDER = Path(__file__).parent
 _KEY = "share"
 _LOADED, _REFUSED = "_scenario_loaded", "_scenario_refused"
 _NAMES = {"model_config": "your own model", "accelerator": "your own accelerator", "pinned": "what is pinned"}
@@ -22,8 +20,8 @@ _NAMES = {"model_config": "your own model", "accelerator": "your own accelerator
 _pictures = st.components.v2.component(
     "share_pictures",
     html="<ul></ul><p role='status'></p>\n",
-    css=(_FOLDER / "share.css").read_text(encoding="utf-8"),
-    js="".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("view_of.js", "share.js")),
+    css=beside.read(__file__, "share.css"),
+    js=beside.read(__file__, "view_of.js", "share.js"),
 )
 
 

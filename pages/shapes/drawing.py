@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.parts import offers
-
-_FOLDER = Path(__file__).parent
-
-
-def _read(*names: str) -> str:
-    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
-
+from pages.parts import beside, offers
 
 TITLES: Mapping[str, Mapping[str, str]] = {
     "shapes_step": {"prefill-and-decode": "Prefill and decode, one step of one block"},
@@ -30,9 +22,9 @@ TITLES: Mapping[str, Mapping[str, str]] = {
 def _component(name: str, *scripts: str) -> Callable[..., Any]:
     component = st.components.v2.component(
         f"shapes_{name}",
-        html=f"<style data-cells>{_read('cells.css')}</style>\n<div class='shapes'></div>\n",
-        css=_read("frame.css"),
-        js=_read("cells.js", *scripts),
+        html=f"<style data-cells>{beside.read(__file__, 'cells.css')}</style>\n<div class='shapes'></div>\n",
+        css=beside.read(__file__, "frame.css"),
+        js=beside.read(__file__, "cells.js", *scripts),
     )
 
     def draw(*, key: str, **more: Any) -> Any:

@@ -1,4 +1,5 @@
-"""A team on one server: sessions that each move a slider once a second, over the protocol that browsers speak.
+"""A team that moves sliders, each of it one a second, over the protocol that browsers speak: on one server, and on one
+for each processor, as behind a proxy that keeps a visitor with his.
 
 Figures with their goals beside them. Where sessions outrun the server the latency grows without end, so what to look at
 is the time of the processor that a move takes: beyond 20 ms, fifty a second are more than one interpreter has.
@@ -7,10 +8,12 @@ is the time of the processor that a move takes: beyond 20 ms, fifty a second are
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,15 +27,15 @@ FORGET = 1  # seconds after which the server may forget who has left; two minute
 
 @dataclass
 class Team:
-    """Visitors of one server and how long each of their moves took, in seconds, by page."""
+    """Visitors, and how long each of their moves took, in seconds, by page."""
 
     visitors: list[Session]
     took: dict[str, list[float]] = field(default_factory=dict)
 
     @classmethod
-    async def arrive(cls, address: str, paths: Iterable[str]) -> Team:
-        """Visitors, one a path, who come one after the other."""
-        visitors = [Session(address, path) for path in paths]
+    async def arrive(cls, addresses: Sequence[str], paths: Sequence[str]) -> Team:
+        """Visitors, one a path, who come one after the other and are shared out among the servers."""
+        visitors = [Session(addresses[number % len(addresses)], path) for number, path in enumerate(paths)]
         for visitor in visitors:
             await visitor.open()
         return cls(visitors)
@@ -59,45 +62,50 @@ class Team:
 
 @dataclass
 class Course:
-    """What was measured of the server while a team came, moved, went, and another one came."""
+    """What was measured of the servers together while a team came, moved, went, and another one came."""
 
     team: Team
-    processor: float  # seconds of the server's while they moved
+    processor: float  # seconds of the servers' while they moved
     before_mb: float
     most_mb: float
     left_mb: float
     second_mb: float  # the most of a second team after the first one has left
 
 
-async def _course(address: str, paths: list[str], seconds: float) -> Course:
-    for path in dict.fromkeys(paths):  # what is loaded and built once, by whoever comes first
-        await (await _warm(address, path)).leave()
-    await _forget(address, paths[0])
-    before = resident_mb(address)
-    team = await Team.arrive(address, paths)
-    began = processor_seconds(address)
+async def _course(addresses: Sequence[str], paths: list[str], seconds: float) -> Course:
+    def summed(of: Callable[[str], float]) -> float:
+        return sum(of(address) for address in addresses)
+
+    for address in addresses:
+        for path in dict.fromkeys(paths):  # what is loaded and built once, by whoever comes first
+            await (await _warm(address, path)).leave()
+    await _forget(addresses, paths[0])
+    before = summed(resident_mb)
+    team = await Team.arrive(addresses, paths)
+    began = summed(processor_seconds)
     await team.move(seconds)
-    processor, most = processor_seconds(address) - began, resident_mb(address)
+    processor, most = summed(processor_seconds) - began, summed(resident_mb)
     await team.leave()
-    await _forget(address, paths[0])
-    left = resident_mb(address)
-    again = await Team.arrive(address, paths)
+    await _forget(addresses, paths[0])
+    left = summed(resident_mb)
+    again = await Team.arrive(addresses, paths)
     await again.move(min(seconds, 5.0))
-    second = resident_mb(address)
+    second = summed(resident_mb)
     await again.leave()
     return Course(team, processor, before, most, left, second)
 
 
 async def _warm(address: str, path: str) -> Team:
-    team = await Team.arrive(address, [path])
+    team = await Team.arrive([address], [path])
     await team.visitors[0].move(next(iter(team.visitors[0].sliders)))
     return team
 
 
-async def _forget(address: str, path: str) -> None:
-    """Let the server forget who has left: it does when the next one leaves, after a while."""
+async def _forget(addresses: Sequence[str], path: str) -> None:
+    """Let the servers forget who has left: they do when the next one leaves, after a while."""
     await asyncio.sleep(FORGET + 0.5)
-    await (await Team.arrive(address, [path])).leave()
+    for address in addresses:
+        await (await Team.arrive([address], [path])).leave()
     await asyncio.sleep(0.5)
 
 
@@ -107,17 +115,28 @@ def _percentile(times: list[float], share: float) -> float:
 
 def test_a_team_that_moves_sliders(benchmark, figure, tmp_path: Path):
     sessions, seconds = (SESSIONS, SECONDS) if benchmark.enabled else (FEW, BRIEF)
-    with serving(tmp_path / "log", f"--server.disconnectedSessionTTL={FORGET}") as address:
-        found = list(asyncio.run(pages_with_sliders(address)))
-        paths = [found[number % len(found)] for number in range(sessions)]
-        course = asyncio.run(_course(address, paths, seconds))
+    numbers = sorted({1, os.cpu_count() or 1}) if benchmark.enabled else [1]
+    for servers in numbers:
+        with ExitStack() as running:
+            addresses = [
+                running.enter_context(serving(tmp_path / f"log{number}", f"--server.disconnectedSessionTTL={FORGET}"))
+                for number in range(servers)
+            ]
+            found = list(asyncio.run(pages_with_sliders(addresses[0])))
+            # each page on each server, where there are visitors enough
+            paths = [found[number // servers % len(found)] for number in range(sessions)]
+            course = asyncio.run(_course(addresses, paths, seconds))
+        assert set(course.team.took) == set(paths)
+        _say(figure, course, sessions, servers, seconds)
     benchmark.pedantic(lambda: None, rounds=1)
+
+
+def _say(figure: Callable[[str], None], course: Course, sessions: int, servers: int, seconds: float) -> None:
     took = [one for times in course.team.took.values() for one in times]
-    assert set(course.team.took) == set(paths)
     figure(
-        f"{sessions} sessions on {len(set(paths))} pages, {len(took)} moves in {seconds:.0f} s: "
+        f"{sessions} sessions on {servers} server{'s' * (servers > 1)}, {len(took)} moves in {seconds:.0f} s: "
         f"median {statistics.median(took) * 1e3:.0f} ms (goal: < 50), p95 {_percentile(took, 0.95) * 1e3:.0f} ms "
-        f"(goal: < 200); {course.processor / len(took) * 1e3:.1f} ms of the server's processor a move"
+        f"(goal: < 200); {course.processor / len(took) * 1e3:.1f} ms of a processor a move"
     )
     for path, times in course.team.took.items():
         figure(
