@@ -53,7 +53,7 @@ def _anchor(frame: str) -> Spec:
 def colour(meaning: str) -> Spec:
     """The colour of a meaning, in whichever theme the browser shows: by the scale that the anchor brings.
 
-    Its domain is said once for all marks. Said by each of them it was a fifth of every chart.
+    Its domain is said once for all marks. Said by each of them it was a seventh of every chart.
     """
     return {"value": {"expr": f"scale('fill','{meaning}')"}}
 
@@ -79,7 +79,7 @@ def at(x: str | None = None, y: str | None = None) -> Spec:
 def along(field: str) -> Spec:
     """Encoding of a field along an axis, by the scale that the one layer says which draws the axis.
 
-    Said by every layer, scales were a third of a chart.
+    Said by every layer, scales were a sixth of a chart.
     """
     return {"field": field, "type": "quantitative"}
 

@@ -51,7 +51,7 @@ def _tell() -> None:
 
 
 def more() -> None:
-    """Everything else, folded away, and drawn when it is opened: forty widgets would take half of every move."""
+    """Everything else, folded away, and drawn when it is opened: it would be two fifths of what a move sends."""
     folded = st.expander("Workload, memory and knobs", key="scheduler_more", on_change="rerun")
     if folded.open:
         with folded:

@@ -101,6 +101,13 @@ def test_the_menu_is_reached_and_opened_from_the_keyboard(page: Page) -> None:
     expect(page.locator(".st-key-share_link button")).to_be_visible(timeout=LONG)
 
 
+def test_a_menu_that_is_open_keeps_up_with_the_page(page: Page) -> None:
+    share(visit(page, "roofline"))
+    expect(page.locator(".sc-code")).to_contain_text("decode(1, 2048)")
+    page.get_by_role("slider", name="Sequences decoding, B").press("ArrowRight")
+    expect(page.locator(".sc-code")).to_contain_text("decode(2, 2048)", timeout=LONG)
+
+
 @in_views("menu")
 def test_every_page_has_the_menu(tour: Guide, view: str) -> None:
     assert not tour(view).wrong["menu"]
