@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import chart
-from pages.parts.chart import PHONE, Spec, at, colour, label, said
+from pages.parts.chart import PHONE, Spec, along, at, colour, label, said
 from pages.parts.format import NBSP, SECONDS
 from pages.parts.plane import Plane
 
@@ -185,9 +185,9 @@ def own_spec(ticks: tuple[float, ...]) -> Spec:
     plane = replace(_PLANE, x_ticks=ticks, y_ticks=ticks)
     return chart.spec(
         _equal(plane),
-        _band(plane),
-        _own(plane, "floor", filled=False),
-        _own(plane, "estimate", filled=True),
+        _band(),
+        _own("floor", filled=False),
+        _own("estimate", filled=True),
         {
             "data": {"name": "frame"},
             "layer": [
@@ -207,13 +207,13 @@ def _equal(plane: Plane) -> Spec:
     return {"data": {"name": "line"}, "mark": mark, "encoding": encoding}
 
 
-def _band(plane: Plane) -> Spec:
+def _band() -> Spec:
     mark = {"type": "rule", "strokeWidth": 1.5, "clip": True, "aria": False}
-    encoding = {"x": plane.x("measured"), "y": plane.y("low"), "y2": {"field": "high"}, "stroke": colour("ink")}
+    encoding = {"x": along("measured"), "y": along("low"), "y2": {"field": "high"}, "stroke": colour("ink")}
     return {"data": {"name": "steps"}, "mark": mark, "encoding": encoding}
 
 
-def _own(plane: Plane, field: str, *, filled: bool) -> Spec:
+def _own(field: str, *, filled: bool) -> Spec:
     words = f"datum.said+', {field} off by '+{_percent(f'datum.{field}_off')}"
     mark = {
         "type": "point", "size": 90, "strokeWidth": 1.6, "opacity": 1, "filled": False, "clip": True,
@@ -223,8 +223,8 @@ def _own(plane: Plane, field: str, *, filled: bool) -> Spec:
         "data": {"name": "steps"},
         "mark": mark,
         "encoding": {
-            "x": plane.x("measured"),
-            "y": plane.y(field),
+            "x": along("measured"),
+            "y": along(field),
             "fill": colour("ink" if filled else "paper"),
             "stroke": colour("ink"),
             **said(words),

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare.frames import BAR, HEIGHTS
 from pages.parts import chart_layers as layers
 from pages.parts import format
-from pages.parts.chart import PHONE, Spec, along, at, colour, colour_field, text_width
+from pages.parts.chart import PHONE, Spec, along, at, calculate, colour, colour_field, text_width
 from pages.parts.plane import FINE, Plane
 
 DASH = [7, 5]
@@ -218,8 +218,7 @@ def _names(plane: Plane) -> Spec:
     }
     where = at("datum.after?datum.px+7:datum.px-7", f"{plane.height}-8-datum.row*{layers.TYPE_LINE}")
     name = layers.label("datum.words", "ink", where, align="datum.after?'left':'right'", weight=600)
-    steps = [{"calculate": text, "as": column} for column, text in columns.items()]
-    return {"transform": steps, "layer": [name]}
+    return {"transform": calculate(**columns), "layer": [name]}
 
 
 def _fitting(left: int) -> str:

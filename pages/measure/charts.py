@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.measure.frames import HEIGHT
 from pages.parts import chart, format
-from pages.parts.chart import PHONE, Spec, at, colour, label, said
+from pages.parts.chart import PHONE, Spec, along, at, colour, label, said
 from pages.parts.format import NBSP
 from pages.parts.plane import Plane
 
@@ -32,12 +32,12 @@ _FILLS = {"attention_decode": "decode", "attention_prefill": "prefill", "decode"
 def time_spec() -> Spec:
     """Measured steps over the floor and the estimate, on the post's axes."""
     return chart.spec(
-        _line(_TIME, "floor", "memory", "datum.kind=='prefill'", 4),
-        _line(_TIME, "floor", "compute", "datum.kind=='prefill'&&datum.bound=='compute'", 4),
-        _line(_TIME, "floor", "decode", "datum.kind=='decode'", 2),
-        _line(_TIME, "estimate", "ink", "true", 1.5, strokeDash=[5, 4]),
+        _line("floor", "memory", "datum.kind=='prefill'", 4),
+        _line("floor", "compute", "datum.kind=='prefill'&&datum.bound=='compute'", 4),
+        _line("floor", "decode", "datum.kind=='decode'", 2),
+        _line("estimate", "ink", "true", 1.5, strokeDash=[5, 4]),
         _whiskers(_TIME),
-        *(_measured(_TIME, "tokens", "phase", phase) for phase in ("decode", "prefill")),
+        *(_measured("tokens", "phase", phase) for phase in ("decode", "prefill")),
         _corner(
             "'● decode, ◆ prefill: measured'",
             "'- - - modelled with the fitted rates'",
@@ -60,8 +60,8 @@ def context_spec() -> Spec:
     }
     return chart.spec(
         line,
-        _modelled(_CONTEXT, "cached"),
-        _measured(_CONTEXT, "cached", "operation", "attention_decode"),
+        _modelled("cached"),
+        _measured("cached", "operation", "attention_decode"),
         _corner("'● measured'", "'○ modelled'", "'thick: the bytes at full bandwidth'"),
         height=HEIGHT,
         params=_CONTEXT.params,
@@ -75,7 +75,7 @@ def roof_spec() -> Spec:
     return chart.spec(
         _edge("memory"),
         _edge("compute"),
-        *(_measured(_ROOF, "intensity", "operation", name, y="flops_rate") for name in operations),
+        *(_measured("intensity", "operation", name, y="flops_rate") for name in operations),
         _corner("'■ matrix multiply'", "'● decode, ◆ prefill attention'"),
         height=HEIGHT,
         params=_ROOF.params,
@@ -92,15 +92,15 @@ def _edge(bound: str) -> Spec:
     }
 
 
-def _line(plane: Plane, field: str, meaning: str, where: str, width: float, **mark: Any) -> Spec:
+def _line(field: str, meaning: str, where: str, width: float, **mark: Any) -> Spec:
     """A curve of the picture, of the rows that a filter leaves."""
     return {
         "data": {"name": "curves"},
         "transform": [{"filter": where}],
         "mark": {"type": "line", "strokeWidth": width, "clip": True, "aria": False, **mark},
         "encoding": {
-            "x": plane.x("t"),
-            "y": plane.y(field),
+            "x": along("t"),
+            "y": along(field),
             "detail": {"field": "kind", "type": "nominal"},
             "stroke": colour(meaning),
         },
@@ -116,7 +116,7 @@ def _whiskers(plane: Plane) -> Spec:
     }
 
 
-def _measured(plane: Plane, x: str, group: str, name: str, y: str = "measured") -> Spec:
+def _measured(x: str, group: str, name: str, y: str = "measured") -> Spec:
     """The measured points of one kind."""
     time = format.vega(format.SECONDS, "datum.measured")
     words = f"datum.said+': measured '+{time}+', '+format(datum.ratio,'.3r')+'{NBSP}× the model'"
@@ -129,8 +129,8 @@ def _measured(plane: Plane, x: str, group: str, name: str, y: str = "measured") 
         "transform": [{"filter": f"datum.{group}=='{name}'"}],
         "mark": mark,
         "encoding": {
-            "x": plane.x(x),
-            "y": plane.y(y),
+            "x": along(x),
+            "y": along(y),
             "fill": colour(_FILLS.get(name, "ink")),
             "stroke": colour("ink"),
             **said(words),
@@ -138,10 +138,10 @@ def _measured(plane: Plane, x: str, group: str, name: str, y: str = "measured") 
     }
 
 
-def _modelled(plane: Plane, x: str) -> Spec:
+def _modelled(x: str) -> Spec:
     """What the fitted rates say of the same points: hollow and larger."""
     mark = {"type": "point", "size": 190, "strokeWidth": 1.4, "opacity": 1, "filled": False, "aria": False}
-    encoding = {"x": plane.x(x), "y": plane.y("predicted"), "stroke": colour("ink")}
+    encoding = {"x": along(x), "y": along("predicted"), "stroke": colour("ink")}
     return {"data": {"name": "points"}, "mark": mark, "encoding": encoding}
 
 

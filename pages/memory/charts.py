@@ -80,7 +80,7 @@ def _parts() -> Spec:
     faint = "{" + ",".join(f"{kind}:{opacity}" for kind, (_, opacity) in _LOOKS.items()) + "}[datum.kind]"
     return {
         "data": {"name": "parts"},
-        "transform": [{"filter": "datum.end>datum.start"}, {"calculate": said, "as": "meaning"}],
+        "transform": [{"filter": "datum.end>datum.start"}, *calculate(meaning=said)],
         "mark": {"type": "rect", "opacity": {"expr": faint}, "strokeOpacity": 0},
         "encoding": {
             **_box("datum.start*gib", "datum.end*gib"),
@@ -223,14 +223,8 @@ def curve_spec() -> Spec:
 _ABOVE: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "start", "titleX": -44, "titleY": -16}
 
 
-_X_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-    "axis": chart.decades("context of each sequence, tokens"),
-}
-_Y_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-    "axis": chart.decades("sequences", None, **_ABOVE),
-}
+_X_AXIS = chart.log_axis("left", "right", "context of each sequence, tokens")
+_Y_AXIS = chart.log_axis("bottom", "top", "sequences", **_ABOVE)
 _PLACE = {"x": along("context"), "y": along("batch")}
 
 
@@ -243,10 +237,10 @@ def _chosen(way: str) -> list[Spec]:
 def _below() -> Spec:
     """Everything under the curve fits."""
     mark = {"type": "area", "opacity": 0.1, "clip": True, "aria": False}
-    floor = {"calculate": "0.1", "as": "floor"}
+    rows = [*_chosen("chosen"), *calculate(floor="0.1")]
     place = {"x": along("context") | _X_AXIS, "y": along("batch") | _Y_AXIS | {"stack": None}}
     encoding = {**place, "y2": {"field": "floor"}, "fill": colour("memory")}
-    return {"data": {"name": "curve"}, "transform": [*_chosen("chosen"), floor], "mark": mark, "encoding": encoding}
+    return {"data": {"name": "curve"}, "transform": rows, "mark": mark, "encoding": encoding}
 
 
 def _line() -> Spec:

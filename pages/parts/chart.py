@@ -136,9 +136,11 @@ def decades(title: str | None, ladder: format.Ladder | None = None, **axis: Any)
     return {"title": title, "values": values, "labelExpr": written, **axis}
 
 
-def log_scale(low: str, high: str) -> Spec:
-    """A logarithmic scale between two expressions of the data, fixed while a hand drags."""
-    return {"type": "log", "domain": [{"expr": low}, {"expr": high}], "nice": False, "clamp": False}
+def log_axis(low: str, high: str, title: str | None, ladder: format.Ladder | None = None, **axis: Any) -> Spec:
+    """``decades`` on a scale between two parameters that are logarithms to base ten, fixed while a hand drags."""
+    ends = [{"expr": f"pow(10,{end})"} for end in (low, high)]
+    scale = {"type": "log", "domain": ends, "nice": False, "clamp": False}
+    return {"scale": scale, "axis": decades(title, ladder, **axis)}
 
 
 def first(dataset: str, field: str, otherwise: float) -> str:

@@ -35,14 +35,8 @@ def roof_spec() -> Spec:
     )
 
 
-_X_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-    "axis": chart.decades("arithmetic intensity, FLOP a byte"),
-}
-_Y_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-    "axis": chart.decades(None, format.FLOP_RATE),
-}
+_X_AXIS = chart.log_axis("left", "right", "arithmetic intensity, FLOP a byte")
+_Y_AXIS = chart.log_axis("bottom", "top", None, format.FLOP_RATE)
 
 
 _ROOF = calculate(rate=str(D["peak"] * COMPUTE_X), corner=str(D["peak"] * COMPUTE_X / (D["bandwidth"] * BANDWIDTH_X)))

@@ -38,14 +38,8 @@ def time_spec() -> Spec:
     )
 
 
-_X_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,left)", "pow(10,right)"),
-    "axis": chart.decades("T, tokens in the step"),
-}
-_Y_AXIS: Spec = {
-    "scale": chart.log_scale("pow(10,bottom)", "pow(10,top)"),
-    "axis": chart.decades(None, format.SECONDS),
-}
+_X_AXIS = chart.log_axis("left", "right", "T, tokens in the step")
+_Y_AXIS = chart.log_axis("bottom", "top", None, format.SECONDS)
 
 
 def _with_crossing(curve: str) -> list[Spec]:

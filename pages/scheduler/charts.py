@@ -298,28 +298,28 @@ def sweep_spec(quantity: str, *, log: bool = True, integer: bool = True) -> Spec
         "data": {"name": "curves"},
         "mark": {"type": "point", "filled": True, "size": 36, "opacity": 1},
         "encoding": {
-            "x": x,
-            "y": y,
+            "x": along("x"),
+            "y": along("seconds"),
             "fill": colour_field("meaning"),
             "description": {"field": "text"},
             "tooltip": {"field": "text"},
         },
     }
-    names = {"data": {"name": "ends"}, **_end_labels(x, y)}
+    names = {"data": {"name": "ends"}, **_end_labels()}
     here = {
         "data": {"name": "here"},
         "mark": {"type": "rule", "strokeDash": [2, 2], "strokeWidth": 1.2},
-        "encoding": {"x": x, "y": {"value": 0}, "y2": {"value": {"expr": "height"}}, "stroke": colour("ink")},
+        "encoding": {"x": along("x"), "y": {"value": 0}, "y2": {"value": {"expr": "height"}}, "stroke": colour("ink")},
     }
     here_name = {
         "data": {"name": "here"},
         "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "top", "fontSize": {"expr": "type"}},
-        "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "text"}, "fill": colour("ink")},
+        "encoding": {"x": along("x"), "y": {"value": 2}, "text": {"field": "text"}, "fill": colour("ink")},
     }
     return chart.spec(lines, points, here, here_name, names, height=240)
 
 
-def _end_labels(x: Spec, y: Spec) -> Spec:
+def _end_labels() -> Spec:
     mark = {"type": "text", "align": "right", "dy": -9, "fontSize": {"expr": "type"}, "text": {"expr": "datum.name"}}
-    encoding = {"x": x, "y": y, "fill": colour_field("text_meaning"), **chart.PAPER}
+    encoding = {"x": along("x"), "y": along("seconds"), "fill": colour_field("text_meaning"), **chart.PAPER}
     return {"mark": {**mark, **chart.HALO}, "encoding": encoding}

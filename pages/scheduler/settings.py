@@ -88,9 +88,10 @@ def _upload() -> None:
         "Or a trace of your own (Azure, Mooncake, BurstGPT, or arrival_s, prompt_tokens, output_tokens)",
         type=["csv", "jsonl", "txt"], max_upload_size=5, key=_UPLOADER, on_change=_take,
     )  # fmt: skip
-    if file is not None and (refused := st.session_state.get(_REFUSED)):
-        components.complaint(f"This trace was not taken: {refused}.")
-    if file is None and (kept := st.session_state.get(_TRACE)):  # folded away since, and its widget with it
+    if file is not None:
+        if refused := st.session_state.get(_REFUSED):
+            components.complaint(f"This trace was not taken: {refused}.")
+    elif kept := st.session_state.get(_TRACE):  # folded away since, and its widget with it
         components.note(f"The requests are those of {kept[1]}.")
         st.button("Leave the trace out", key="sched_trace_out", on_click=lambda: st.session_state.pop(_TRACE, None))
 
