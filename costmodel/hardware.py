@@ -10,7 +10,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, overload
@@ -78,6 +78,11 @@ class Hardware:
         object.__setattr__(self, "peak", MappingProxyType(peaks))
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Prices are cached by machine, so its hash is asked for many times a page; the figures never change.
         return hash((self.id, self.bandwidth, self.memory, self.link, tuple(sorted(self.peak.items()))))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -176,15 +176,15 @@ class Batching:
 
     def crossing(self, context: float) -> float | None:
         """Batch at which decode steps over this context turn compute-bound, the caches counted."""
-        return _crossing(self.scenario.datasheet(), context, "attention")
+        return self.scenario.crossing(context, "attention")
 
     @property
     def weights_crossing(self) -> float | None:
         """T*: the same in the post's count."""
-        return _crossing(self.scenario.datasheet(), self.context, "weights")
+        return self.scenario.crossing(self.context)
 
     def asymptote(self, context: float) -> float:
-        return _asymptote(self.scenario.datasheet(), context)
+        return self.scenario.asymptote(context)
 
     @cached_property
     def contexts(self) -> list[float]:
@@ -337,18 +337,6 @@ def _even_context(floor: Scenario, batch: int) -> float | None:
 @lru_cache(maxsize=256)
 def _even_batch(floor: Scenario, context: int) -> float | None:
     return batching.even_batch(partial(floor.price, count="attention"), context)
-
-
-@lru_cache(maxsize=1024)
-def _asymptote(floor: Scenario, context: float) -> float:
-    return batching.asymptote(partial(floor.price, count="attention"), context)
-
-
-@lru_cache(maxsize=1024)
-def _crossing(floor: Scenario, context: float, count: Count) -> float | None:
-    s = floor
-    found: float | None = cm.crossing(s.model, s.hardware, context, count, "decode", s.precision, s.tensor_parallel)
-    return found
 
 
 @lru_cache(maxsize=256)

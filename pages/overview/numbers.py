@@ -61,8 +61,7 @@ class Overview:
     @cached_property
     def crossing(self) -> float | None:
         """T*, the tokens at which a step turns compute-bound."""
-        s = self.scenario
-        return cm.crossing(s.model, s.hardware, 0, "weights", "decode", s.precision, s.tensor_parallel)
+        return self.scenario.crossing()
 
     @property
     def ridge(self) -> float:
@@ -138,9 +137,7 @@ class Overview:
     @cached_property
     def never_crosses(self) -> bool:
         """Whether no batch makes a decode step over this context compute-bound, its caches counted."""
-        s = self.scenario
-        crossing = cm.crossing(s.model, s.hardware, self.context, "attention", "decode", s.precision, s.tensor_parallel)
-        return crossing is None
+        return self.scenario.crossing(self.context, "attention") is None
 
     @cached_property
     def stall(self) -> float:

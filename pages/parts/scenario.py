@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import costmodel as cm
+from costmodel import batching
 from costmodel.operations import Count
 from costmodel.precision import Formats, settle
 
@@ -75,6 +77,14 @@ class Scenario:
             tensor_parallel=self.tensor_parallel,
         )
 
+    def crossing(self, context: float = 0, count: Count = "weights", phase: str = "decode") -> float | None:
+        """T* of its floor, as ``cm.crossing``. Searched once for everybody: no batch changes it."""
+        return _crossing(self.model, self.hardware, context, count, phase, self.precision, self.tensor_parallel)
+
+    def asymptote(self, context: float) -> float:
+        """FLOP a byte that decode steps over ``context`` tend to as the batch grows, caches counted."""
+        return _asymptote(self.datasheet(), context)
+
     def datasheet(self) -> Scenario:
         """The same, priced as a floor."""
         return replace(self, rates="datasheet", source="datasheet", measured="")
@@ -86,6 +96,14 @@ class Scenario:
     def without_what_if(self) -> Scenario:
         """The same with the machine as its datasheet has it."""
         return replace(self, hardware=self.hardware.root, bandwidth_x=1.0, compute_x=1.0, memory_x=1.0)
+
+
+_crossing = lru_cache(maxsize=1024)(cm.crossing)
+
+
+@lru_cache(maxsize=1024)
+def _asymptote(floor: Scenario, context: float) -> float:
+    return batching.asymptote(partial(floor.price, count="attention"), context)
 
 
 def what_if(hw: cm.Hardware, bandwidth_x: float, compute_x: float, memory_x: float) -> cm.Hardware:

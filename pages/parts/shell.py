@@ -11,8 +11,23 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.parts import ahead, companion, controls, hints, live_rates, lost, offers, presenting, share, state, theme
+from pages.parts import (
+    ahead,
+    companion,
+    controls,
+    hints,
+    live_rates,
+    lost,
+    offers,
+    presenting,
+    remembered,
+    share,
+    state,
+    theme,
+)
 from pages.parts.heap import HEAP
+
+remembered.remember()
 
 # Because there is a folder pages/, Streamlit looks there for the page that the very first visit to a server asks for,
 # before app.py can say what pages there are, and shows a box "Page not found" over the page that it then runs. Nothing

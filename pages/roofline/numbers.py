@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import costmodel as cm
 from costmodel.operations import Count
 from pages.parts.scenario import Scenario
 
 CHUNK = 256  # tokens of the prompt in the mixed step, at most
-_VAST = 1e9  # sequences: so many that the weights no longer count
 
 
 @dataclass(frozen=True)
@@ -139,27 +138,19 @@ class Roofline:
     @cached_property
     def crossing(self) -> float | None:
         """T* of decode steps: the batch at which they turn compute-bound."""
-        return _crossing(self.scenario, "decode", self.context, self.count)
+        return self.scenario.crossing(self.context, self.count)
 
     @cached_property
     def prefill_crossing(self) -> float | None:
         """T* of a prompt."""
-        return _crossing(self.scenario, "prefill", 0, self.count)
+        return self.scenario.crossing(0, self.count, "prefill")
 
     @cached_property
     def crossing_of_weights(self) -> float | None:
         """T* of decode steps in the post's count, whatever the page counts."""
-        return _crossing(self.scenario, "decode", self.context, "weights")
+        return self.scenario.crossing(self.context)
 
     @cached_property
     def asymptote(self) -> float:
         """FLOP a byte that decode steps at this context tend to as the batch grows, caches counted."""
-        return float(self.floor.price(cm.Step.decode(_VAST, self.context), "attention").intensity)
-
-
-@lru_cache(maxsize=1024)
-def _crossing(scenario: Scenario, phase: str, context: int, count: Count) -> float | None:
-    """T*, searched once for everybody: it does not change with the batch."""
-    s = scenario
-    found: float | None = cm.crossing(s.model, s.hardware, context, count, phase, s.precision, s.tensor_parallel)
-    return found
+        return self.scenario.asymptote(self.context)

@@ -19,7 +19,7 @@ try:
     if state.value("against") != "none":
         other = runs.Plan.asked(scenario, workload, runs.Knobs.asked(state.value("against"), "token_budget_b"))
         b = Side(other, runs.run(other, source))
-    crossing = runs.crossing(scenario)
+    crossing = scenario.crossing()
 except ValueError as error:
     components.top(scenario, "These settings cannot be simulated.", context="nothing was simulated")
     components.complaint(words.refused(error, scenario))

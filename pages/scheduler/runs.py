@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-import costmodel as cm
 from costmodel import serving
 from pages.parts import state
 from pages.parts.scenario import Scenario
@@ -211,10 +210,3 @@ def _with_progress(plan: Plan, requests: pd.DataFrame) -> serving.Run:
         return plan.simulate(requests, progress=lambda share: bar.progress(min(share, 1.0), "Simulating …"))
     finally:
         bar.empty()
-
-
-def crossing(scenario: Scenario) -> float | None:
-    """T*: tokens at which a step of this scenario turns compute-bound, by the weights alone."""
-    return cm.crossing(
-        scenario.model, scenario.hardware, precision=scenario.precision, tensor_parallel=scenario.tensor_parallel
-    )

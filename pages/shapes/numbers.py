@@ -131,8 +131,7 @@ class Shapes:
     @cached_property
     def crossing(self) -> float | None:
         """Tokens at which a step turns compute-bound, the caches left out."""
-        s = self.scenario
-        return cm.crossing(s.model, s.hardware, precision=s.precision, tensor_parallel=s.tensor_parallel)
+        return self.scenario.crossing()
 
 
 @lru_cache(maxsize=512)
