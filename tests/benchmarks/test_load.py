@@ -2,7 +2,9 @@
 for each processor, as behind a proxy that keeps a visitor with his.
 
 Figures with their goals beside them. Where sessions outrun the server the latency grows without end, so what to look at
-is the time of the processor that a move takes: beyond 20 ms, fifty a second are more than one interpreter has.
+is the time of the processor that a move takes: beyond 20 ms, fifty a second are more than one interpreter has. Machines
+differ by far, and one machine from hour to hour: what a move takes in the smallest app that draws five charts says how
+fast this one is.
 """
 
 from __future__ import annotations
@@ -152,6 +154,8 @@ def _say(figure: Callable[[str], None], course: Course, sessions: int, servers: 
 
 def test_a_move_on_each_page_alone(benchmark, figure, tmp_path: Path):
     moves = 20 if benchmark.enabled else 1
+    with serving(tmp_path / "smallest_log", script="tests/benchmarks/smallest.py") as address:
+        figure(asyncio.run(_alone(address, "", "steepness", moves)))
     with serving(tmp_path / "log") as address:
         for path, keys in asyncio.run(pages_with_sliders(address)).items():
             figure(asyncio.run(_alone(address, path, keys[0], moves)))
@@ -170,7 +174,7 @@ async def _alone(address: str, path: str, key: str, moves: int) -> str:
     last = answers[-1]
     assert last.messages > 5
     return (
-        f"{path or 'first page'}, {key}: {processor * 1e3:.0f} ms of the server's processor, "
+        f"{path or 'smallest app'}, {key}: {processor * 1e3:.0f} ms of the server's processor, "
         f"median {statistics.median(answer.seconds for answer in answers) * 1e3:.0f} ms, {last.messages} messages, "
         f"{last.bytes / 1e3:.0f} kB, {last.charts} charts of {last.charts_bytes / 1e3:.0f} kB"
     )

@@ -22,15 +22,17 @@ START_SECONDS = 60.0  # a bound against hanging; it takes about one
 
 
 @contextmanager
-def serving(log: Path, *flags: str, prefix: str = "", environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Serve app.py while the block runs, and give its address, which ends without a slash.
+def serving(
+    log: Path, *flags: str, script: str = "app.py", prefix: str = "", environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Serve a script while the block runs, and give its address, which ends without a slash.
 
     `flags` are Streamlit's own, `prefix` is a path in front of every page, `environment` is added to ours.
     A traceback in the server's log fails the block at its end.
     """
     port = _free_port()
     command = [
-        *(sys.executable, "-m", "streamlit", "run", "app.py"),
+        *(sys.executable, "-m", "streamlit", "run", script),
         *(f"--server.address={HOST}", f"--server.port={port}", "--server.headless=true"),
         *("--server.fileWatcherType=none", "--browser.gatherUsageStats=false"),
         *(f"--server.baseUrlPath={prefix}", *flags),
