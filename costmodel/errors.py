@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+import numpy as np
+
 
 class ConfigError(ValueError):
     """A value that cannot be used: which key, what was found there, what is expected.
@@ -48,6 +50,12 @@ def _readable(key: str) -> str:
 
 
 def _short(value: object, limit: int = 80) -> str:
-    """Return ``repr(value)``, cut so that a hostile value cannot fill the page."""
+    """Return ``repr(value)``, cut so that a hostile value cannot fill the page.
+
+    >>> _short(np.float64("nan")), _short("x" * 100, limit=5)
+    ('nan', "'xxx…")
+    """
+    if isinstance(value, np.generic):  # a number is meant, and not its type
+        value = value.item()
     text = repr(value if not isinstance(value, str) else value[: limit + 1])
     return text if len(text) <= limit else text[: limit - 1] + "…"

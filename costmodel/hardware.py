@@ -206,7 +206,10 @@ def _positive(key: str, value: object) -> float:
     expected = f"a number above 0 and below {_LARGEST:.0e}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ConfigError(key, value, expected)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number may be larger than any float
+        number = math.inf
     if not 0 < number < _LARGEST:
         raise ConfigError(key, value, expected)
     return number

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from costmodel.errors import UnknownModel
+from costmodel.errors import ConfigError, UnknownModel
 from costmodel.model import Model
 from live.device import WIDE
 from live.errors import LiveError
@@ -60,6 +60,8 @@ def _devices(_: argparse.Namespace) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
+    if options.out is not None:
+        _refuse_unwritable(options.out)
     profile = measure(
         _model(options.model),
         device=options.device,
@@ -73,9 +75,19 @@ def _measure(options: argparse.Namespace) -> None:
         print(note, file=sys.stderr)
     if options.out is None:
         print(json.dumps({"event": "profile", "profile": profile.to_json()}))
-    else:
+        return
+    try:
         profile.save(options.out)
-        print(json.dumps({"event": "saved", "path": str(options.out)}))
+    except OSError as error:  # what took minutes is not lost
+        print(json.dumps({"event": "profile", "profile": profile.to_json()}))
+        raise ConfigError("--out", str(options.out), f"a file that can be written ({error.strerror})") from None
+    print(json.dumps({"event": "saved", "path": str(options.out)}))
+
+
+def _refuse_unwritable(target: Path) -> None:
+    """Say before minutes of measuring, not after, that a file cannot be written."""
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ConfigError("--out", str(target), "a file in a folder that is there and can be written")
 
 
 def _show(progress: Progress) -> None:

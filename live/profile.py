@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import numpy as np
 
@@ -217,9 +218,12 @@ class Profile:
     def save(self, path: str | Path) -> None:
         """Write it to a file, whole or not at all."""
         target = Path(path)
-        part = target.with_name(f".{target.name}.part")
-        part.write_text(json.dumps(self.to_json(), allow_nan=False, indent=1), encoding="utf-8")
-        part.replace(target)
+        part = target.with_name(f".{target.name}.{uuid4().hex}.part")  # of its own: servers may share a folder
+        try:
+            part.write_text(json.dumps(self.to_json(), allow_nan=False, indent=1), encoding="utf-8")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Profile:

@@ -152,12 +152,17 @@ class Subject:
         values = dict(untrusted.mapping("model", data, {f.name for f in fields(cls)}))
         for key in ("id", "name", "unbuilt"):
             untrusted.text(f"model.{key}", values.get(key))
-        for key in ("hidden", "vocab", "kernels", "elementwise_values"):
-            untrusted.number(f"model.{key}", values.get(key))
+        for key in ("hidden", "vocab", "kernels"):
+            untrusted.whole(f"model.{key}", values.get(key))
+        untrusted.number("model.elementwise_values", values.get("elementwise_values"))
+        untrusted.flag("model.tied", values.get("tied"))
         return cls(**{**values, **{key: _parts(key, values.get(key)) for key in _PARTS}})
 
 
 _PARTS: Mapping[str, type[Matmul | Block]] = {"matmuls": Matmul, "blocks": Block}
+
+
+_FLAGS = ("head", "qk_norm", "gated")  # of them; all else are whole numbers
 
 
 def _parts(key: str, value: object) -> tuple[Any, ...]:
@@ -166,9 +171,10 @@ def _parts(key: str, value: object) -> tuple[Any, ...]:
     parts = []
     for entry in untrusted.sequence(f"model.{key}", list(value) if isinstance(value, tuple) else value, _MOST_SHAPES):
         numbers = untrusted.mapping(f"model.{key}", entry, names)
-        for name, number in numbers.items():
-            if number is not None and not isinstance(number, bool):
-                untrusted.number(f"model.{key}.{name}", number)
+        for name, found in numbers.items():
+            if not (name == "window" and found is None):
+                check = untrusted.flag if name in _FLAGS else untrusted.whole
+                check(f"model.{key}.{name}", found)
         try:
             parts.append(kind(**numbers))
         except TypeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from costmodel.errors import ConfigError
@@ -65,9 +64,34 @@ def number(key: str, value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(key, value, "a number")
-    if not math.isfinite(value) or not 0 <= value < _LARGEST:
+    if not 0 <= value < _LARGEST:  # compared before it becomes a float: JSON's whole numbers may be larger than any
         raise ConfigError(key, value, "a finite number that is not negative")
     return float(value)
+
+
+def whole(key: str, value: object) -> int:
+    """Return ``value`` when it is a whole number that is not negative.
+
+    Raises
+    ------
+    ConfigError: for anything else.
+    """
+    number(key, value)
+    if not isinstance(value, int):
+        raise ConfigError(key, value, "a whole number")
+    return value
+
+
+def flag(key: str, value: object) -> bool:
+    """Return ``value`` when it is true or false.
+
+    Raises
+    ------
+    ConfigError: for anything else.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(key, value, "true or false")
+    return value
 
 
 def positive(key: str, value: object) -> float:

@@ -62,8 +62,16 @@ class Layout:
 
 def _numbers(column: pd.Series) -> pd.Series:
     if column.dtype == object:  # JSON may hold anything
-        column = column.map(lambda cell: cell if isinstance(cell, int | float | str) else np.nan)
+        column = column.map(_number)
     return pd.to_numeric(column, errors="coerce").astype(np.float64)
+
+
+def _number(cell: object) -> float | str:
+    """A cell of JSON that can be a number; NaN for one that cannot, such as a whole number larger than any float."""
+    try:
+        return cell if isinstance(cell, str) else float(cell) if isinstance(cell, int | float) else np.nan
+    except OverflowError:
+        return np.nan
 
 
 def _milliseconds(column: pd.Series) -> pd.Series:
@@ -164,6 +172,9 @@ def _read_csv(data: bytes, header_line: int) -> tuple[pd.DataFrame, NDArray[np.i
         found = str(error).strip().splitlines()[-1]
         raise ConfigError("trace", found, "lines of as many fields as the header has") from None
     frame.columns = [str(name).strip() for name in frame.columns]
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ConfigError("trace", f"two columns {twice}", "each column once")
     lines = np.arange(len(frame)) + header_line + 1
     blank = np.ones(len(frame), dtype=bool)
     for name in frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from costmodel.step import Step, cached_reads
 from live.lab import Lab
 from live.network import BlockNet, Pass, WholeNet
 from live.points import Case
@@ -37,20 +38,20 @@ def _case(task: Task, probe: str, blocks: tuple[Block, ...], sizes: Sizes, head:
     batch, new, cached = sizes
     tokens, capacity = batch * new, new + cached
     counts = [1] if probe == "block" else [block.count for block in blocks]
-    params = sum(count * block.params(task.subject.hidden) for block, count in zip(blocks, counts, strict=True))
-    kv = batch * sum(count * block.kv_values(capacity) for block, count in zip(blocks, counts, strict=True))
-    attention = sum(
-        4.0 * count * block.q_heads * block.head_dim * batch * new * (cached + (new + 1) / 2)
-        for block, count in zip(blocks, counts, strict=True)
-    )
+    kinds = list(zip(blocks, counts, strict=True))
+    step = Step.prefill(new, cached, batch=batch)
+    params = sum(count * block.params(task.subject.hidden) for block, count in kinds)
+    kept = batch * sum(count * block.kv_values(capacity) for block, count in kinds)
+    read = batch * sum(count * block.kv_values(new + int(cached_reads(cached, block.window))) for block, count in kinds)
+    attention = sum(4.0 * count * block.q_heads * block.head_dim * step.pairs(block.window) for block, count in kinds)
     return Case(
         probe=probe,
         model=task.subject.id,
         shape={"batch": batch, "new": new, "cached": cached},
         dtype=task.dtype,
-        flops=2.0 * (tokens * params + batch * head) + attention,
-        bytes=float((params + head + kv) * task.width),
-        resident=float((params + head * (1 if task.subject.tied else 2) + kv) * task.width),
+        flops=float(2.0 * (tokens * params + batch * head) + attention),
+        bytes=float((params + head + read) * task.width),
+        resident=float((params + head * (1 if task.subject.tied else 2) + kept) * task.width),
     )
 
 

@@ -66,7 +66,11 @@ def show() -> None:
     """What the table comes to: a sentence, the picture, and the steps that are furthest off."""
     kept = st.session_state.get(_KEPT)
     table = kept or accuracy.SAMPLE.encode()
-    shown = _shown(table, state.value("model_config"), sample=kept is None)
+    try:
+        shown = _shown(table, state.value("model_config"), sample=kept is None)
+    except ValueError as error:  # it names the own model, which was forgotten since, or is another
+        components.complaint(f"Your table cannot be judged any more. {str(error).rstrip('.')}.")
+        return
     components.note(shown.sentence)
     if shown.impossible:
         components.complaint(shown.impossible)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -60,10 +60,6 @@ class Both:
         return self.a, self.b
 
 
-_RUNS: dict[Plan, Served] = {}
-_KEPT = 64
-
-
 def served(side: Side, workload: Workload, progress: Callable[[float], object]) -> Served:
     """Serve the requests on one side; runs are kept.
 
@@ -71,18 +67,21 @@ def served(side: Side, workload: Workload, progress: Callable[[float], object]) 
     ------
     ConfigError: where they cannot be served at all, such as by weights that do not fit.
     """
-    plan = Plan.asked(side.scenario, workload, Knobs.asked(ENGINE))
-    if plan not in _RUNS:
-        found = _run(plan, progress)
-        while len(_RUNS) >= _KEPT:
-            _RUNS.pop(next(iter(_RUNS)), None)
-        _RUNS[plan] = found
-    return _RUNS[plan]
+    return _kept(_Asked(Plan.asked(side.scenario, workload, Knobs.asked(ENGINE)), progress))
 
 
-def _run(plan: Plan, progress: Callable[[float], object]) -> Served:
-    requests = _requests(plan.workload)
-    run = plan.simulate(requests, engine="jump", progress=progress)
+@dataclass(frozen=True)
+class _Asked:
+    """A plan, and who is told how far its run is: that changes nothing of it."""
+
+    plan: Plan
+    progress: Callable[[float], object] = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _kept(asked: _Asked) -> Served:
+    requests = _requests(asked.plan.workload)
+    run = asked.plan.simulate(requests, engine="jump", progress=asked.progress)
     table = run.requests
     start = float(table["arrival_s"].min())
     finished = np.sort(table["finish_s"].dropna().to_numpy() - start)

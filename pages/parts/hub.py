@@ -104,7 +104,9 @@ def _file(repo: str, name: str, folder: str) -> str:
     endpoint = os.environ.get("HF_ENDPOINT")
     # Asked first, because a download retries for half a minute where there is no hub, and takes files of any size.
     address = huggingface_hub.hf_hub_url(repo, name, endpoint=endpoint)
-    size = huggingface_hub.get_hf_file_metadata(address, token=False, endpoint=endpoint).size or 0
+    size = huggingface_hub.get_hf_file_metadata(address, token=False, endpoint=endpoint).size
+    if size is None:
+        raise HubError(f"The hub does not say how large the {name} of {repo} is, so paste the config instead.")
     if size > MAX_BYTES:
         raise HubError(f"The {name} of {repo} has {size:,} bytes; at most {MAX_BYTES:,} are read.")
     path = huggingface_hub.hf_hub_download(repo, name, local_dir=folder, token=False, endpoint=endpoint)

@@ -211,13 +211,18 @@ def _newest_kept() -> live.Profile | None:
     try:
         stamp = tuple((str(file), file.stat().st_mtime_ns) for file in files)
     except OSError:  # one was replaced just now
-        stamp = ()
+        return _read_newest()
     return _kept(stamp) if files else None
 
 
 @lru_cache(maxsize=2)
 def _kept(_stamp: tuple[tuple[str, int], ...]) -> live.Profile | None:
-    """The newest profile of the folder that can speak, read again only when a file has changed."""
+    """The same, read again only when a file has changed."""
+    return _read_newest()
+
+
+def _read_newest() -> live.Profile | None:
+    """The newest profile of the folder that can speak."""
     for found in store.kept()[0]:
         with suppress(ValueError):
             return _usable(found)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import pandas as pd
@@ -41,8 +40,6 @@ WATERMARKED = ("vllm_v1", "vllm_v0", "sarathi")
 
 _LONG_RUN = 400  # requests from which the plain loop would take longer than a moment
 _KEPT = 32  # runs, for all sessions together: equal plans give equal runs
-_RUNS: OrderedDict[Plan, serving.Run] = OrderedDict()
-_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -180,17 +177,20 @@ def engine(requests: int) -> Literal["steps", "jump"]:
 
 def run(plan: Plan, requests: Callable[[], pd.DataFrame]) -> serving.Run:
     """The run of a plan, simulated unless somebody has asked for the same one lately."""
-    with _LOCK:
-        found = _RUNS.get(plan)
-        if found is not None:
-            _RUNS.move_to_end(plan)
-            return found
-    found = _with_progress(plan, requests())
-    with _LOCK:
-        _RUNS[plan] = found
-        while len(_RUNS) > _KEPT:
-            _RUNS.popitem(last=False)
-    return found
+    return _kept(_Asked(plan, requests))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A plan, and where its requests come from: equal plans have equal requests."""
+
+    plan: Plan
+    requests: Callable[[], pd.DataFrame] = field(compare=False)
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(asked: _Asked) -> serving.Run:
+    return _with_progress(asked.plan, asked.requests())
 
 
 def stepped(shared: serving.Run) -> serving.Run:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from costmodel import serving
+from costmodel.errors import ConfigError
 from pages.parts import state
 
 MOST_ROWS = 2000  # of an uploaded trace: what the page's engine replays while somebody waits
@@ -123,6 +124,8 @@ def read_upload(content: bytes) -> pd.DataFrame:
     ConfigError: for a file that is no trace; it names the line.
     """
     table = serving.read_trace(content).head(MOST_ROWS).reset_index(drop=True)
+    if table.empty:
+        raise ConfigError("trace", "no request with a prompt and an output", "one at least")
     if "id" not in table:
         table = table.assign(id=[f"r{i}" for i in range(len(table))])
     return table
