@@ -61,13 +61,18 @@ class Both:
 
 
 def served(side: Side, workload: Workload, progress: Callable[[float], object]) -> Served:
-    """Serve the requests on one side; runs are kept.
+    """Serve the requests on one side.
 
     Raises
     ------
     ConfigError: where they cannot be served at all, such as by weights that do not fit.
     """
-    return _kept(_Asked(Plan.asked(side.scenario, workload, Knobs.asked(ENGINE)), progress))
+    return run(Plan.asked(side.scenario, workload, Knobs.asked(ENGINE)), progress)
+
+
+def run(plan: Plan, progress: Callable[[float], object]) -> Served:
+    """Serve the requests of a plan; runs are kept, as equal plans give equal runs."""
+    return _kept(_Asked(plan, progress))
 
 
 @dataclass(frozen=True)

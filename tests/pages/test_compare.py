@@ -459,7 +459,7 @@ def test_any_two_scenarios_can_be_held_against_each_other(a, b):
 
 def served(s, workload=WORKLOAD):
     plan = Plan(s.scenario, workload, KNOBS, kv_blocks=0, block_size=16, lag=0, link=0.0)
-    return serving._run(plan, lambda _: None)
+    return serving.run(plan, lambda _: None)
 
 
 KNOBS = serving.Knobs("vllm_v1", 2048, 64, 0.0, True, 0, True, False, "fcfs", False)  # noqa: FBT003
