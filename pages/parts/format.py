@@ -155,9 +155,18 @@ def dollars(price: float) -> Number:
     return Number(f"${significant(price)}", price)
 
 
+def many(number: float, one: str, several: str = "") -> str:
+    """A number of things, in words; ``several`` where the plural is more than an s.
+
+    >>> many(1, "token"), many(2048, "token"), many(2, "class", "classes")
+    ('1 token', '2,048 tokens', '2 classes')
+    """
+    return f"{count(number)} {one if round(number) == 1 else several or f'{one}s'}"
+
+
 def sequences(number: float) -> str:
     """A count of sequences."""
-    return f"{count(number)} sequence{'' if round(number) == 1 else 's'}"
+    return many(number, "sequence")
 
 
 def marketed(memory: float) -> Quantity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from costmodel.model import Attention, Experts, LatentAttention, Mixer, Mlp, Recurrent
-from pages.parts.format import count
+from pages.parts.format import count, many
 
 _RECURRENT = {
     "mamba": "Mamba",
@@ -57,7 +57,7 @@ def mixer_sizes(mixer: Mixer | None) -> str:
         wide = f"keys {mixer.head_dim} and values {mixer.v_dim} wide"
     if mixer.q_heads == mixer.kv_heads:
         return f"{mixer.q_heads} heads, {wide}"
-    return f"{mixer.q_heads} query heads on {_plural(mixer.kv_heads, 'KV head')}, {wide}"
+    return f"{mixer.q_heads} query heads on {many(mixer.kv_heads, 'KV head')}, {wide}"
 
 
 def mlp_name(mlp: Mlp | Experts | None) -> str:
@@ -96,13 +96,9 @@ def cached_values(mixer: Attention | LatentAttention, gpus: int = 1) -> str:
     if isinstance(mixer, LatentAttention):
         return f"({mixer.kv_rank} of latent + {mixer.rope_dim} of rotary key)"
     shared = "" if gpus == 1 else f" (max(1, {mixer.kv_heads} ÷ {gpus}))"
-    return f"{_plural(kv_heads_on_gpu(mixer, gpus), 'KV head')}{shared} × ({mixer.head_dim} + {mixer.v_dim})"
+    return f"{many(kv_heads_on_gpu(mixer, gpus), 'KV head')}{shared} × ({mixer.head_dim} + {mixer.v_dim})"
 
 
 def kv_heads_on_gpu(attention: Attention, gpus: int) -> int:
     """KV heads that a GPU of a tensor-parallel group keeps: its share, and one at least."""
     return max(1, attention.kv_heads // gpus)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
