@@ -26,6 +26,7 @@ from costmodel.catalog import model as catalogue_model
 from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware, hardware
 from costmodel.model import Model
+from costmodel.operations import MOST_GPUS
 from costmodel.precision import Precision
 from costmodel.price import Cost, price
 from costmodel.step import Step
@@ -97,7 +98,6 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
 _NEEDED = tuple(COLUMNS)[:3]
 _MOST_TOKENS = 1e9
 _MOST_SECONDS = 1e6
-_MOST_GPUS = 4096
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _measured(line: int, cells: Mapping[str, str], models: Mapping[str, Model]) 
         batch=row.whole("batch", 1, _MOST_TOKENS, 1),
         context=row.whole("context", 0, _MOST_TOKENS, None) if "context" in _SIZES[phase] else 0,
         precision=row.precision(hw),
-        tensor_parallel=row.whole("tensor_parallel", 1, _MOST_GPUS, 1),
+        tensor_parallel=row.whole("tensor_parallel", 1, MOST_GPUS, 1),
         host=row.cell("host") or None,
         note=row.cell("note"),
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from costmodel.dtypes import DTYPES, FULL_WIDTH
 from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware
-from costmodel.model import Attention, Experts, LatentAttention, Matrix, Mixer, Mlp, Model, by_mixer
+from costmodel.model import Attention, LatentAttention, Matrix, Mixer, Model, by_mixer
 from costmodel.operations import Shard
 from costmodel.precision import Formats, Precision, settle
 
@@ -130,14 +130,9 @@ def activation_bytes(model: Model, tokens: float) -> float:
     >>> round(activation_bytes(model("llama-3.1-8b"), 20_000) / 2**30, 2)
     2.06
     """
-    widths = [_activation_width(layer.mlp) for layer, _ in model.distinct_layers if layer.mlp]
+    mlps = [layer.mlp for layer, _ in model.distinct_layers if layer.mlp]
+    widths = [mlp.active_width * (3 if mlp.gated else 2) for mlp in mlps]  # values a token that an MLP holds at once
     return 2.0 * tokens * (3 * model.hidden + max(widths, default=0))
-
-
-def _activation_width(mlp: Mlp | Experts) -> int:
-    """Values a token that an MLP holds at once."""
-    width = mlp.width if isinstance(mlp, Mlp) else mlp.top_k * mlp.width + mlp.shared_width
-    return width * (3 if mlp.gated else 2)
 
 
 def resident_bytes(

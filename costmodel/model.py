@@ -15,8 +15,8 @@ from typing import Any, Literal
 from costmodel.dtypes import DTYPES, FULL_WIDTH, dtype
 from costmodel.errors import ConfigError
 
-_LARGEST = 10**9  # of one dimension: far above any model, small enough that products stay exact in a float
-_MOST_LAYERS = 10_000
+LARGEST = 10**9  # of one dimension: far above any model, small enough that products stay exact in a float
+MOST_LAYERS = 10_000
 
 Split = Literal["column", "row", "kv", "expert", "none"]
 """How tensor parallelism divides a matrix: over its outputs, its inputs, the KV heads, inside each expert, or not."""
@@ -248,6 +248,11 @@ class Mlp:
     def __post_init__(self) -> None:
         _whole(self, "width")
 
+    @property
+    def active_width(self) -> int:
+        """Values between its matrices for one token."""
+        return self.width
+
     def matrices(self, hidden: int) -> tuple[Matrix, ...]:
         """Its matrices."""
         gate = (Matrix("gate", "gate_up", hidden, self.width),) if self.gated else ()
@@ -281,6 +286,11 @@ class Experts:
             raise ConfigError("top_k", self.top_k, f"at most the {self.experts} experts")
         if self.shared_width < 0:
             raise ConfigError("shared_width", self.shared_width, "0 or more")
+
+    @property
+    def active_width(self) -> int:
+        """Values between the matrices for one token: in the experts that it is sent to, and in the shared ones."""
+        return self.top_k * self.width + self.shared_width
 
     def matrices(self, hidden: int) -> tuple[Matrix, ...]:
         """Its matrices: router, routed experts, shared experts."""
@@ -406,8 +416,8 @@ class Model:
             raise ConfigError("dtype", self.dtype, f"one of {', '.join(FULL_WIDTH)}")
         if self.kv_dtype is not None:
             dtype(self.kv_dtype)
-        if not 0 < self.num_layers <= _MOST_LAYERS:
-            raise ConfigError("layers", self.num_layers, f"1 to {_MOST_LAYERS:,}")
+        if not 0 < self.num_layers <= MOST_LAYERS:
+            raise ConfigError("layers", self.num_layers, f"1 to {MOST_LAYERS:,}")
 
     def __hash__(self) -> int:
         return self._hash
@@ -557,8 +567,8 @@ def _whole(owner: object, *names: str) -> None:
     """Check that the named fields are whole numbers of believable size."""
     for name in names:
         value = getattr(owner, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST:
-            raise ConfigError(name, value, f"a whole number from 1 to {_LARGEST:,}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST:
+            raise ConfigError(name, value, f"a whole number from 1 to {LARGEST:,}")
 
 
 def _whole_or_none(owner: object, *names: str) -> None:

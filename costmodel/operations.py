@@ -34,13 +34,13 @@ from costmodel.model import (
     Recurrent,
 )
 from costmodel.precision import Formats
-from costmodel.step import Phase, Step
+from costmodel.step import Phase, Step, causal_pairs
 
 Count = Literal["weights", "attention", "everything"]
 COUNTS: tuple[Count, ...] = ("weights", "attention", "everything")
 PHASES: tuple[Phase, ...] = ("prefill", "decode")
 
-_MOST_GPUS = 1024
+MOST_GPUS = 1024  # of a tensor-parallel group: far above any that is sold
 
 ACTIVATION_BYTES = 2  # engines keep activations in 16 bits whatever the weights are
 KERNELS_PER_BLOCK = 5  # two norms, rope, activation, residual
@@ -111,8 +111,7 @@ def latent_flops(mixer: LatentAttention, pairs: Any, cached: Any) -> Any:
 
 
 def _latent(step: Step, mixer: LatentAttention, phase: Phase) -> Any:
-    pairs_each = step.new * step.cached + step.new * (step.new + 1) / 2
-    flops: Any = step.total(latent_flops(mixer, pairs_each, step.cached), phase)
+    flops: Any = step.total(latent_flops(mixer, causal_pairs(step.new, step.cached), step.cached), phase)
     return flops
 
 
@@ -288,8 +287,8 @@ def _plan(model: Model, formats: Formats, tensor_parallel: int, count: Count) ->
 
 
 def _group_size(n: object) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= _MOST_GPUS:
-        raise ConfigError("tensor_parallel", n, f"a whole number from 1 to {_MOST_GPUS}")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= MOST_GPUS:
+        raise ConfigError("tensor_parallel", n, f"a whole number from 1 to {MOST_GPUS}")
     return int(n)
 
 
@@ -553,7 +552,7 @@ class _Builder:
         rotated = 0.0
         if isinstance(layer.mixer, Attention):
             rotated = (layer.mixer.q_heads + layer.mixer.kv_heads) * layer.mixer.head_dim / n
-        width = _activation_width(layer.mlp) / n
+        width = (layer.mlp.active_width if layer.mlp else 0) / n
         values = 10 * hidden + 2 * rotated + 3 * width
         return Operation(
             name="norms, rope, activation, residual",
@@ -591,12 +590,6 @@ def _around_mixer(projections: tuple[Matrix, ...]) -> tuple[list[Matrix], list[M
 def _dense(mlp: Mlp | Experts, hidden: int) -> list[Matrix]:
     """The matrices of an MLP that every token goes through."""
     return [m for m in mlp.matrices(hidden) if m.role != "experts"]
-
-
-def _activation_width(mlp: Mlp | Experts | None) -> float:
-    if isinstance(mlp, Experts):
-        return mlp.top_k * mlp.width + mlp.shared_width
-    return mlp.width if mlp else 0.0
 
 
 def _view_label(mixer: Attention) -> str:

@@ -20,14 +20,13 @@ from costmodel.dtypes import dtype
 from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware
 from costmodel.model import Experts, Layer, Model
-from costmodel.operations import ACTIVATION_BYTES, Count, expected_experts
+from costmodel.operations import ACTIVATION_BYTES, MOST_GPUS, Count, expected_experts
 from costmodel.precision import Precision
 from costmodel.price import Cost, price
 from costmodel.rates import Rates
 from costmodel.step import Step
 
 _MOST_MICROBATCHES = 1e6
-_MOST_GPUS = 4096
 
 # ---- pipeline --------------------------------------------------------------------------------------------------------
 
@@ -211,7 +210,7 @@ def expert_parallel(
     (8.0, 'memory')
     """
     routed = _routed(model)
-    _whole("gpus", gpus, _MOST_GPUS)
+    _whole("gpus", gpus, MOST_GPUS)
     if routed.experts % gpus:
         raise ConfigError("gpus", gpus, f"a divisor of the {routed.experts} experts")
     cost = price(model, hw, step, precision)
@@ -227,7 +226,7 @@ def expert_parallel(
         memory_seconds=_plain(nbytes / hw.bandwidth),
         compute_seconds=cost.compute_seconds,
         link_bytes=_plain(sent),
-        link_seconds=_plain(sent / _link(hw)) if gpus > 1 else _plain(sent),
+        link_seconds=_plain(sent / _link(hw) if gpus > 1 else sent),  # one GPU sends nothing: the zeros of its steps
     )
 
 

@@ -107,11 +107,14 @@ def settle(model: Model, hw: Hardware, precision: Precision | None = None) -> Fo
     )
 
 
+def sixteen_bit(hw: Hardware) -> str | None:
+    """The 16-bit format that the chip computes in: bf16, or fp16 on a chip without it; None where it has neither."""
+    return next((name for name in ("bf16", "fp16") if name in hw.peak), None)
+
+
 def _sixteen_bit(hw: Hardware) -> str:
-    """bf16, or fp16 on a chip without it."""
-    for name in ("bf16", "fp16"):
-        if name in hw.peak:
-            return name
+    if name := sixteen_bit(hw):
+        return name
     raise ConfigError("compute dtype", "bf16", f"a rate that is published for {hw.name}; its bf16 and fp16 are not")
 
 

@@ -43,6 +43,7 @@ from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware, hardware
 from costmodel.model import LatentAttention
 from costmodel.operations import ACTIVATION_BYTES, expected_experts, latent_flops
+from costmodel.step import causal_pairs
 
 GENERAL = "general"
 """Name of the set of fractions that serves any device without its own."""
@@ -321,8 +322,7 @@ class Rates:
         the keys that are read.
         """
         fit = self.fit("attention_prefill", dtype)
-        causal = seq_len * (cached + (seq_len + 1) / 2)
-        pairs = causal if pairs is None else pairs
+        pairs = causal_pairs(seq_len, cached) if pairs is None else pairs
         width = min(DTYPES[dtype].bytes, ACTIVATION_BYTES)
         values = 2 * q_heads * seq_len + 2 * kv_heads * (seq_len + cached)
         memory = batch * head_dim * width * values / (fit.eb * self.hardware.bandwidth)
@@ -529,8 +529,8 @@ def _expanded(form: Form, tokens: Any, cached: Any, heads: Any, mla: LatentAtten
     head = mla.nope_dim + mla.rope_dim + mla.v_dim
     values = heads * head * (2 * tokens + cached) * ACTIVATION_BYTES
     written = tokens * (mla.kv_rank + mla.rope_dim) * width
-    pairs = tokens * (cached + (tokens + 1) / 2)
-    return values + written, heads / mla.heads * latent_flops(mla, pairs, cached), form.mixed
+    flops = heads / mla.heads * latent_flops(mla, causal_pairs(tokens, cached), cached)
+    return values + written, flops, form.mixed
 
 
 _Work = tuple[Any, Any, np.ufunc]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from costmodel.errors import ConfigError
-from costmodel.model import Attention, Experts, LatentAttention, Layer, Mixer, Mlp, Model, Recurrent
+from costmodel.model import Attention, LatentAttention, Layer, Mixer, Model, Recurrent
 from costmodel.price import Cost
 from costmodel.step import Phase, Step, cached_reads, visible_pairs
 
@@ -143,7 +143,7 @@ class Shape:
     def blocks(self) -> tuple[Block, ...]:
         """Every matrix of the step, in the order in which the block computes them."""
         mixing = _MATRICES[type(self.layer.mixer)](self, self.layer.mixer) if self.layer.mixer else ()
-        width = mlp_width(self.layer.mlp)
+        width = self.layer.mlp.active_width if self.layer.mlp else 0
         return (*mixing, *((_rows(self, "MLP", width, depends_on=("outputs",)),) if width else ()))
 
     def block(self, name: str) -> Block | None:
@@ -316,13 +316,6 @@ def states_in(spans: Sequence[Span], shown: Iterable[Shown]) -> tuple[State, ...
 
 
 # ---- the matrices of each mixer -----------------------------------------------------------------------------------
-
-
-def mlp_width(mlp: Mlp | Experts | None) -> int:
-    """Width of the MLP that one token goes through: with experts, those it is sent to and the shared ones."""
-    if isinstance(mlp, Experts):
-        return mlp.top_k * mlp.width + mlp.shared_width
-    return mlp.width if mlp else 0
 
 
 def _rows(shape: Shape, name: str, columns: int, heads: int = 1, depends_on: tuple[str, ...] = ()) -> Block:

@@ -41,6 +41,15 @@ def visible_pairs(tokens: Any, window: float | None = None, chunk: float | None 
     return tokens * (tokens + 1) / 2
 
 
+def causal_pairs(new: Any, cached: Any) -> Any:
+    """Query-key pairs of ``new`` tokens over ``cached`` ones without a mask but the causal one. Arrays broadcast.
+
+    >>> causal_pairs(1, 2048), causal_pairs(3, 10)
+    (2049.0, 36.0)
+    """
+    return new * (cached + (new + 1) / 2)
+
+
 def cached_reads(cached: Any, window: float | None = None, chunk: float | None = None) -> Any:
     """Cached tokens that a sequence's next token reads: all, the last W - 1 of a window, or its chunk's so far.
 

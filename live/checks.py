@@ -38,7 +38,7 @@ def _too_fast(point: Point, row: Hardware | None) -> Iterator[str]:
 
 
 def _timeless(points: Sequence[Point]) -> Iterator[str]:
-    """Times that do not depend on the work are times of asking for it, not of doing it (TOR01)."""
+    """Times that do not depend on the work are times of asking for it, not of doing it."""
     for mode in {point.mode for point in points}:
         multiplies = sorted(
             (p for p in points if p.mode == mode and p.probe in ("matmul", "peak")), key=lambda p: p.flops

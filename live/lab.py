@@ -14,7 +14,7 @@ from live.device import Device
 
 _POOL = 2**22  # random values that every tensor is filled from
 _SCALE = 0.02  # standard deviation of a weight, as models are initialized
-_COLD = 2.0  # working sets together, over the last-level cache: from here a hot cache changes nothing (TOR03)
+_COLD = 2.0  # working sets together, over the last-level cache: from here a hot cache changes nothing
 _UNKNOWN_CACHE = 128 * 2**20  # assumed where it cannot be read
 _MOST_COPIES = 512
 

@@ -42,7 +42,7 @@ BARS = (
     Bar("moe", "fp8_block", "prefill", 0.28),
     Bar("all_reduce", "bf16", "all", 0.20),
 )
-"""What issue 7 asks of the cross-validated errors."""
+"""What the cross-validated errors of fits to kernel times are held to."""
 
 _UNITS = {"overhead": "overhead_us", "serial": "serial_ns", "per_item": "per_item_ns", "ramp": "ramp_us"}
 _PER_SECOND = {"us": 1e6, "ns": 1e9}
@@ -136,7 +136,7 @@ class StepBar:
 
 
 STEP_BARS = (StepBar("dense", 0.09, 0.30), StepBar("MoE", 0.17, 0.40))
-"""What issue 7 asks of whole steps."""
+"""What the errors of whole serving steps are held to."""
 
 
 def step_bars_table(accuracy: pd.DataFrame) -> pd.DataFrame:

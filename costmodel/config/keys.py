@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from costmodel.errors import ConfigError
-
-LARGEST = 10**9
-MOST_LAYERS = 10_000
+from costmodel.model import LARGEST, MOST_LAYERS
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "hidden_size": ("n_embd", "n_embed", "d_model", "model_dim", "dim"),

@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from costmodel.config.keys import LARGEST, Keys
+from costmodel.config.keys import Keys
 from costmodel.config.parts import Part, Switch, switched
 from costmodel.errors import ConfigError
-from costmodel.model import Matrix, Recurrent
+from costmodel.model import LARGEST, Matrix, Recurrent
 
 _MAMBA_SOURCE = (
     "selective scan, 9 FLOP a channel and state (state-spaces/mamba issue 110), beside the convolution, "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from costmodel.dtypes import DTYPES
 from costmodel.step import Step
 from live.lab import Lab
 from live.network import Cache, attend_chunk, attend_one, chunk_mask
 from live.points import Case
-from live.probes.base import WIDTHS, Probe, Ready, Target, Task
+from live.probes.base import Probe, Ready, Target, Task
 from live.subject import Block
 
 _HEADS = ("q_heads", "kv_heads", "head_dim")
@@ -58,10 +59,10 @@ def _shape(block: Block, **sizes: float) -> dict[str, float]:
 
 
 def _caches(case: Case, lab: Lab, length: int) -> list[Cache]:
-    """Caches of exactly the length that is attended to: a kernel must not see a capacity beyond it (TOR12)."""
+    """Caches of exactly the length that is attended to: a kernel must not see a capacity beyond it."""
     sizes = [int(case.shape[name]) for name in ("batch", "kv_heads")]
     size = (*sizes, length, int(case.shape["head_dim"]))
-    nbytes = 2 * size[0] * size[1] * size[2] * size[3] * WIDTHS[case.dtype]
+    nbytes = 2 * size[0] * size[1] * size[2] * size[3] * DTYPES[case.dtype].bytes
     return [Cache(lab.random(*size), lab.random(*size)) for _ in range(lab.copies(nbytes))]
 
 

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from costmodel.dtypes import DTYPES
 from costmodel.rates import Rates
 from live.clock import Call
 from live.lab import Lab
 from live.plans import Plan
 from live.points import Case
 from live.subject import Subject
-
-WIDTHS: Mapping[str, int] = {"bf16": 2, "fp16": 2, "fp32": 4}
-"""Bytes a value."""
 
 Columns = Mapping[str, NDArray[np.float64]]
 
@@ -34,9 +32,9 @@ class Task(NamedTuple):
     wide: str = "bf16"
 
     @property
-    def width(self) -> int:
+    def width(self) -> float:
         """Bytes a value."""
-        return WIDTHS[self.dtype]
+        return DTYPES[self.dtype].bytes
 
 
 class Ready(NamedTuple):

@@ -8,7 +8,7 @@ from costmodel.step import Step, cached_reads
 from live.lab import Lab
 from live.network import BlockNet, Pass, WholeNet
 from live.points import Case
-from live.probes.base import WIDTHS, Probe, Ready, Task
+from live.probes.base import Probe, Ready, Task
 from live.subject import Block
 
 Sizes = tuple[int, int, int]
@@ -63,7 +63,7 @@ def _prepare_block(case: Case, lab: Lab, task: Task) -> Ready:
     """Enough blocks one after the other, each with weights and a cache of its own, that all are cold as in a model."""
     block, hidden = task.subject.blocks[0], task.subject.hidden
     step = Pass.of(lab, *_sizes_of(case), block.head_dim)
-    count = lab.copies(block.params(hidden) * WIDTHS[case.dtype], most=block.count)
+    count = lab.copies(block.params(hidden) * task.width, most=block.count)
     nets = lab.kept("blocks", lambda: [BlockNet.random(lab, block, hidden) for _ in range(count)])
     caches = [net.cache(step.batch, step.capacity) for net in nets]
     x = lab.random(step.tokens, hidden)

@@ -8,7 +8,7 @@ from costmodel.operations import expected_experts
 from live.lab import Lab
 from live.network import BlockNet
 from live.points import Case
-from live.probes.base import WIDTHS, Probe, Ready, Target, Task
+from live.probes.base import Probe, Ready, Target, Task
 from live.subject import Block
 
 _ROUTINGS = 8  # different scores, so that successive calls take different experts
@@ -42,7 +42,7 @@ def _case(task: Task, block: Block, tokens: int) -> Case:
 
 def _prepare(case: Case, lab: Lab, task: Task) -> Ready:
     tokens, block, hidden = int(case.shape["tokens"]), task.subject.blocks[0], task.subject.hidden
-    nbytes = block.experts * hidden * (block.expert_up_width + block.expert_width) * WIDTHS[case.dtype]
+    nbytes = block.experts * hidden * (block.expert_up_width + block.expert_width) * task.width
     count = lab.copies(nbytes, most=4)
     nets = lab.kept("experts", lambda: [BlockNet.random(lab, block, hidden) for _ in range(count)])
     rows, scores = lab.random(tokens, hidden), lab.random(_ROUTINGS, tokens, block.experts)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from costmodel.dtypes import DTYPES
 from live.lab import Lab
 from live.points import Case
-from live.probes.base import WIDTHS, Probe, Ready, Target, Task
+from live.probes.base import Probe, Ready, Target, Task
 
 _SIZES = ("m", "n", "k")
 _MOST_LOGITS = 64  # rows that the LM head is measured at: it sees one a sequence
@@ -14,7 +15,7 @@ _MOST_LOGITS = 64  # rows that the LM head is measured at: it sees one a sequenc
 
 def case(m: int, n: int, k: int, dtype: str, probe: str = "matmul") -> Case:
     """Rows ``m`` times a weight matrix of ``n`` outputs and ``k`` inputs."""
-    width = WIDTHS[dtype]
+    width = DTYPES[dtype].bytes
     return Case(
         probe=probe,
         shape={"m": m, "n": n, "k": k},
@@ -45,7 +46,7 @@ def _prepare(case: Case, lab: Lab, task: Task) -> Ready:  # noqa: ARG001  # the 
     m, n, k = (int(case.shape[name]) for name in ("m", "n", "k"))
     linear = lab.torch.nn.functional.linear
     rows = lab.random(m, k, dtype=case.dtype)  # just made by the operation before: hot, as in a model
-    count = lab.copies(n * k * WIDTHS[case.dtype])
+    count = lab.copies(n * k * DTYPES[case.dtype].bytes)
     weights = lab.kept((count, n, k, case.dtype), lambda: lab.random(count, n, k, dtype=case.dtype))
     return Ready([partial(linear, rows, weight) for weight in weights])
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from pages.parts import format, offers, speaking, theme
+from pages.parts.datasets import Dataset
 
 Spec = dict[str, Any]
 PHONE = "width<480"
@@ -22,7 +22,7 @@ NORMAL = 14.0
 _GLYPH = 0.53  # mean width of a letter, in its size: a little more than Streamlit's own font needs
 
 
-def draw(spec: Spec, datasets: Mapping[str, pd.DataFrame], *, key: str, alt: str, title: str = "") -> None:
+def draw(spec: Spec, datasets: Mapping[str, Dataset], *, key: str, alt: str, title: str = "") -> None:
     """Draw a cached spec with the data of this run; ``alt`` says the chart's message with its figures.
 
     ``title`` names the picture where it is offered as a file; without one the spec's description does, so that a chart

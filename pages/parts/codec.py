@@ -99,7 +99,7 @@ def own_config(text: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     ------
     ConfigError: when it is not a packed model.
     """
-    return _parts(unpack(text, longest=_OWN_JSON, largest=_OWN_JSON))[:2]
+    return _parts(unpack_own(text))[:2]
 
 
 def _parts(value: Any) -> tuple[dict[str, Any], dict[str, Any] | None, str]:

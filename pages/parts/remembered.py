@@ -3,8 +3,8 @@
 Two functions of its own take together a seventh of a move on a light page, a twelfth on one with many charts (``make
 bench``): the theme is put together from all options of the configuration, six times over and with a regular expression
 for each name, and the text of a chart's spec is read, searched and written again. What they say depends on nothing but
-their arguments and the configuration. They are replaced by themselves behind a memory; where a version of Streamlit has
-them no more, nothing is.
+their arguments and the configuration. They are replaced by themselves behind a memory, in the version of Streamlit that
+this was read in and no other: they are its own affair.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, wraps
 
+import streamlit
 from streamlit import config
 from streamlit.elements import vega_charts
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 
+READ_IN = "1.67.0"
 _THEME, _SPEC = "_populate_theme_msg", "_stabilize_vega_json_spec"
 _SPECS = 64  # texts of specs kept, some 50 kB each; the app has fewer
 
@@ -25,9 +27,10 @@ _Populate = Callable[..., None]
 
 def remember() -> None:
     """Put a memory before each of them, once for the process."""
+    if streamlit.__version__ != READ_IN:
+        return
     for module, name, remembering in ((app_session, _THEME, theme), (vega_charts, _SPEC, lru_cache(_SPECS))):
-        work = getattr(module, name, None)
-        if work is not None and not hasattr(work, "__wrapped__"):
+        if not hasattr(work := getattr(module, name), "__wrapped__"):
             setattr(module, name, remembering(work))
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import costmodel as cm
 import live
+from costmodel.precision import sixteen_bit
 from pages.parts import codec, live_rates, state
 from pages.parts.scenario import Scenario, what_if
 
 FACTORS = ("bandwidth_x", "compute_x", "memory_x")
 NOT_MEASURED = "this machine, not measured yet"
 _FALLBACK = "h100-sxm"
-_GPUS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def scenario_of(values: Mapping[str, Any], profile: live.Profile | None = None) -> tuple[Scenario, list[str]]:
@@ -102,7 +102,7 @@ def _source(asked: str, model: cm.Model, hw: cm.Hardware, missing: str, said: li
 
 def wide(hw: cm.Hardware) -> str:
     """The 16-bit format that the chip computes in; bf16 where it has neither (the price then says what is missing)."""
-    return "fp16" if "bf16" not in hw.peak and "fp16" in hw.peak else "bf16"
+    return sixteen_bit(hw) or "bf16"
 
 
 def stored_weights(model: cm.Model, hw: cm.Hardware) -> str:
@@ -127,7 +127,7 @@ def no_unit(hw: cm.Hardware, compute: str) -> str:
 
 def group_sizes(model: cm.Model) -> list[str]:
     """Numbers of GPUs that the model's heads divide over, as the control writes them."""
-    return [str(n) for n in _GPUS if _divides(model, n)]
+    return [str(n) for n in state.GROUPS if _divides(model, n)]
 
 
 def undivided(model: cm.Model, gpus: str) -> str:

@@ -38,6 +38,7 @@ PINNED = (*SCENARIO, "batch", "prompt", "context", "count")
 """Keys of what a pinned text holds: a scenario and a workload."""
 OTHERS = ("hardware", "bandwidth", "compute", "weights", "kv", "gpus", "model", "batch", "pinned")
 """What the scenario of the sidebar is compared with."""
+GROUPS = (1, 2, 4, 8, 16, 32, 64)  # GPUs that a model can be divided over
 MOST_SEQUENCES = 1024  # that decode together
 AUTO = "auto"  # as the model stores it, as the chip computes it
 LEAGUE_ORDERS = ("decode", "prefill", "cost", "most", "memory", "ridge", "name")
@@ -198,7 +199,7 @@ CONTROLS: dict[str, Control] = {
         Choice("weights", AUTO, lambda: (AUTO, *DTYPES)),
         Choice("kv", AUTO, lambda: (AUTO, *KV_DTYPES)),
         Choice("compute", AUTO, lambda: (AUTO, *DTYPES)),
-        Choice("tensor_parallel", "1", lambda: [str(2**i) for i in range(7)]),
+        Choice("tensor_parallel", "1", lambda: [str(gpus) for gpus in GROUPS]),
         Number("bandwidth_x", 1.0, 0.25, 4.0, step=0.05),
         Number("compute_x", 1.0, 0.25, 4.0, step=0.05),
         Number("memory_x", 1.0, 0.25, 4.0, step=0.05),

@@ -44,7 +44,7 @@ def _milliseconds(script: object) -> float:
     return median(taken)
 
 
-def test_a_closed_menu_costs_next_to_nothing(figure: Figure) -> None:
+def test_what_a_closed_menu_costs(figure: Figure) -> None:
     without, with_menu = _milliseconds(_without_menu), _milliseconds(_with_menu)
     figure(
         f"{with_menu - without:+.2f} ms of CPU a run: {without:.2f} without the menu, {with_menu:.2f} with it closed"

@@ -21,7 +21,6 @@ from costmodel.shapes import (
     gather,
     heads,
     layer_kinds,
-    mlp_width,
 )
 
 QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
@@ -189,9 +188,8 @@ def test_a_layer_without_a_mixer_or_an_mlp():
 
 
 def test_the_width_that_a_token_goes_through():
-    assert mlp_width(Mlp(width=3072)) == 3072
-    assert mlp_width(Experts(experts=128, top_k=8, width=768, shared_width=100)) == 8 * 768 + 100
-    assert mlp_width(None) == 0
+    assert Mlp(width=3072).active_width == 3072
+    assert Experts(experts=128, top_k=8, width=768, shared_width=100).active_width == 8 * 768 + 100
 
 
 def test_blocks_have_the_width_that_the_model_has_parameters_for():

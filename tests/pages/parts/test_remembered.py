@@ -2,6 +2,7 @@
 
 import json
 
+import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit import config
@@ -17,12 +18,19 @@ STABILIZE = vega_charts._stabilize_vega_json_spec
 
 
 def test_the_installed_streamlit_asks_the_memory():
-    """A version that has renamed one of them leaves the app as it is, but slower: this test then says so."""
+    """Another version is left as it is, and slower: this test then says that both functions have to be read again."""
     remembered.remember()  # again: a memory of a memory would be one too many
     for function in (POPULATE, STABILIZE):
         assert not hasattr(function.__wrapped__, "__wrapped__")
     assert app_session._populate_theme_msg is POPULATE
     assert vega_charts._stabilize_vega_json_spec is STABILIZE
+
+
+def test_another_version_is_left_alone(monkeypatch):
+    monkeypatch.setattr(streamlit, "__version__", "1.68.0")
+    monkeypatch.setattr(app_session, "_populate_theme_msg", plain := POPULATE.__wrapped__)
+    remembered.remember()
+    assert app_session._populate_theme_msg is plain
 
 
 def _theme(populate) -> bytes:
