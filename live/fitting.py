@@ -6,12 +6,13 @@ Prices come from ``Rates`` itself and the search from ``costmodel.calibration``:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from costmodel.calibration.fitting import Problem, fit
+from costmodel.calibration.fitting import Problem, errors, fit, tidy
 from costmodel.hardware import Hardware
 from costmodel.rates import KERNELS, Fit, Form, Rates, calibrated, format_key
 from live.device import Device
@@ -37,7 +38,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "ramp": (1e-10, 1e-2),
     }
 )
-_NOTHING = 1.5  # a time within this factor of its lower bound is none
+_LEAST = {name: 1.5 * low for name, (low, _) in _BOUNDS.items() if name not in ("eb", "ef")}
+"""Times so close to their lower bound are none."""
 _FOLDS = 5
 _FEWEST = 3  # points that a fit can rest on
 
@@ -102,18 +104,9 @@ def _fit(points: Sequence[Point], hw: Hardware, form: Form) -> Fit:
     """The fit to all points, with the errors of fits that had not seen what they predict."""
     measured = np.array([point.seconds for point in points])
     numbers = _numbers(points, hw, form)
-    ratio = measured / held_out(points, hw, form, numbers)
-    error = np.abs(1 / ratio - 1)
-    return Fit(
-        **_tidy(numbers),
-        rows=len(points),
-        median=round(float(np.median(error)), 4),
-        p90=round(float(np.quantile(error, 0.9)), 4),
-        low=round(min(float(np.quantile(ratio, 0.1)), 1.0), 4),
-        high=round(max(float(np.quantile(ratio, 0.9)), 1.0), 4),
-        device=hw.id,
-        source="measured here",
-    )
+    fitted = Fit(**tidy(numbers, _LEAST), rows=len(points), device=hw.id, source="measured here")
+    off = errors(measured, held_out(points, hw, form, numbers))
+    return replace(fitted, **off)  # type: ignore[arg-type]  # fractions all
 
 
 def _numbers(
@@ -136,13 +129,6 @@ def _numbers(
         bounds=_BOUNDS,
     )
     return fit(problem, starts)
-
-
-def _tidy(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Four significant digits, and nothing where a time came out at its lower bound."""
-    rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
-    least = {name: _NOTHING * low for name, (low, _) in _BOUNDS.items() if name not in ("eb", "ef")}
-    return {name: 0.0 if value < least.get(name, 0.0) else value for name, value in rounded.items()}
 
 
 def _rates(numbers: Mapping[str, float], point: Point, hw: Hardware, form: Form) -> Rates:

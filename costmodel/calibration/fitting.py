@@ -56,6 +56,28 @@ def fit(problem: Problem, starts: list[Numbers]) -> dict[str, float]:
     return min((_descend(problem, start) for start in starts), key=problem.error)
 
 
+def tidy(numbers: Numbers, least: Mapping[str, float]) -> dict[str, float]:
+    """Four significant digits, and 0 for what came out below its entry in ``least``: a time that is not there.
+
+    >>> tidy({"eb": 0.812345, "serial": 1.2e-14}, {"serial": 1.5e-14})
+    {'eb': 0.8123, 'serial': 0.0}
+    """
+    rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
+    return {name: 0.0 if value < least.get(name, 0.0) else value for name, value in rounded.items()}
+
+
+def errors(measured: Array, predicted: Array) -> dict[str, float]:
+    """What a ``Fit`` says of its errors, from seconds that it had not seen: median, p90, low and high.
+
+    >>> errors(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 4.0]))
+    {'median': 0.0, 'p90': 0.4, 'low': 1.0, 'high': 1.8}
+    """
+    low, high = np.quantile(measured / predicted, (0.1, 0.9))
+    median, p90 = np.quantile(np.abs(predicted / measured - 1), (0.5, 0.9))
+    said = {"median": median, "p90": p90, "low": min(low, 1.0), "high": max(high, 1.0)}
+    return {name: round(float(value), 4) for name, value in said.items()}
+
+
 def _descend(problem: Problem, start: Numbers) -> dict[str, float]:
     names = list(start)
     low, high = np.log([problem.bounds[name] for name in names]).T

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from costmodel.calibration.fitting import Numbers, Problem, fit
+from costmodel.calibration.fitting import Numbers, Problem, fit, tidy
 from costmodel.calibration.study import Outcome
 from costmodel.calibration.whole_step import SERVING_SOURCE
 from costmodel.catalog import model
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 _BOUNDS = {"overhead": (1e-6, 0.1), "per_item": (1e-8, 1e-2)}
 _START = {"overhead": 2e-3, "per_item": 2e-5}
-_NOTHING = 2.0  # a constant within this factor of its lower bound is none
+_LEAST = {name: 2 * low for name, (low, _) in _BOUNDS.items()}  # constants so close to their lower bound are none
 _FP16 = Precision(weights="fp16", kv="fp16", compute="fp16")
 
 _GPUS = {"a100_40g": "a100-sxm-40", "h100_sxm": "h100-sxm", "a100-80gb": "a100-sxm-80", "h100-80gb": "h100-sxm"}
@@ -117,7 +117,7 @@ def _constants(rows: pd.DataFrame) -> Fit:
     """h0 and h1 of least absolute log error."""
     problem = Problem(_predictor(rows), rows.measured.to_numpy(float), np.ones(len(rows)), _BOUNDS)
     numbers = fit(problem, [_START, {"overhead": 1e-4, "per_item": 1e-6}, {"overhead": 1e-2, "per_item": 1e-4}])
-    kept = {name: 0.0 if v < _NOTHING * _BOUNDS[name][0] else float(f"{v:.4g}") for name, v in numbers.items()}
+    kept = tidy(numbers, _LEAST)
     return Fit(overhead=kept["overhead"], per_item=kept["per_item"])
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from costmodel.calibration.fitting import Numbers, Problem, fit
+from costmodel.calibration.fitting import Numbers, Problem, errors, fit, tidy
 from costmodel.calibration.measurements import READERS
 from costmodel.hardware import hardware
 from costmodel.rates import GENERAL, Fit, Rates, Sets
@@ -35,8 +35,8 @@ _BOUNDS = {
     "per_item": (1e-13, 1e-5),
     "ramp": (1e-10, 1e-2),
 }
-_OPTIONAL = ("serial", "per_item", "ramp")
-_NOTHING = 1.5  # an optional time within this factor of its lower bound is none
+_LEAST = {name: 1.5 * _BOUNDS[name][0] for name in ("serial", "per_item", "ramp")}
+"""Optional times so close to their lower bound are none."""
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,7 @@ def fit_groups(members: list[Group], near: Numbers | None = None) -> dict[str, f
     starts: list[Numbers] = [start, low]
     if near is not None:
         starts = [{name: max(near[name], start[name] / 100) for name in start}]
-    return _tidy(fit(problem, starts))
-
-
-def _tidy(numbers: Numbers) -> dict[str, float]:
-    """Four significant digits, and nothing where an optional time came out at its lower bound."""
-    rounded = {name: float(f"{value:.4g}") for name, value in numbers.items()}
-    none = {name for name in _OPTIONAL if name in rounded and rounded[name] < _NOTHING * _BOUNDS[name][0]}
-    return {name: 0.0 if name in none else value for name, value in rounded.items()}
+    return tidy(fit(problem, starts), _LEAST)
 
 
 def cross_validated(group: Group, near: Numbers) -> Array:
@@ -254,15 +247,11 @@ class Outcome:
 
     def fit(self) -> Fit:
         """The fit as it ships, with its errors."""
-        low, high = np.quantile(self.rows.measured / self.rows.predicted, (0.1, 0.9))
-        median, p90 = np.quantile(self.error, (0.5, 0.9))
+        off = errors(self.rows.measured.to_numpy(float), self.rows.predicted.to_numpy(float))
         return replace(
             self.achieved,
             rows=self.fitted,
-            median=round(float(median), 4),
-            p90=round(float(p90), 4),
-            low=round(min(float(low), 1.0), 4),
-            high=round(max(float(high), 1.0), 4),
+            **off,
             device=self.gpu,
             source=self.origin,
         )
