@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, TimeoutError, expect  # noqa: A004  # its own
 
 from tests.browser.server import HOST
 
@@ -126,6 +126,23 @@ def paths(page: Page) -> list[str]:
 def heading(page: Page) -> Locator:
     """The sentence of numbers that a page opens with."""
     return page.locator("h1.sc-headline")
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    """Choose an option of a select. An open list closes when the page scrolls under it: then, choose again."""
+    select = page.locator(f".st-key-{key} [role=combobox]")
+    for _ in range(5):
+        select.scroll_into_view_if_needed()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        select.fill(option)  # a long list is drawn in part
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=4_000)
+            expect(select).to_have_value(option, timeout=4_000)
+        except (AssertionError, TimeoutError):
+            select.press("Escape")
+        else:
+            return
+    raise AssertionError(f"{option} could not be chosen")
 
 
 def slider(page: Page, key: str) -> Locator:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit, wide_and_narrow
+from tests.browser.driving import MEETING_LABELS, choose, heading, settle, slider, visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -15,11 +15,6 @@ PICTURES = ("time", "roof", "latency", "speed", "context", "memory", "served")
 def mark(page: Page, chart: str, says: str) -> Locator:
     """The mark of a chart whose label for a screen reader begins so."""
     return page.locator(f'.st-key-pair_{chart} svg [aria-label^="{says}"]')
-
-
-def choose(page: Page, key: str, option: str) -> None:
-    page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def row(page: Page, name: str) -> Locator:

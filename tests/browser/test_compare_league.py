@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, TimeoutError, expect  # noqa: A004  # Playwright's own
+from playwright.sync_api import Locator, Page, expect  # Playwright's own
 
 import costmodel as cm
-from tests.browser.driving import MEETING_LABELS, settle, visit, wide_and_narrow
+from tests.browser.driving import MEETING_LABELS, choose, settle, visit, wide_and_narrow
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
@@ -19,23 +19,6 @@ def rows(page: Page) -> Locator:
 
 def row(page: Page, name: str) -> Locator:
     return rows(page).filter(has=page.locator("td:first-child", has_text=re.compile(rf"^(►\s)?{name}(\s◇)?$")))
-
-
-def choose(page: Page, key: str, option: str) -> None:
-    """Choose an option of a select. An open list closes when the page scrolls under it: then, choose again."""
-    select = page.locator(f".st-key-{key} [role=combobox]")
-    for _ in range(5):
-        select.scroll_into_view_if_needed()
-        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        select.click()
-        try:
-            page.get_by_role("option", name=option, exact=True).click(timeout=4_000)
-            expect(select).to_have_value(option, timeout=4_000)
-        except (AssertionError, TimeoutError):
-            select.press("Escape")
-        else:
-            return
-    raise AssertionError(f"{option} could not be chosen")
 
 
 def fits_its_window(page: Page) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import settle, visit, wide_and_narrow
+from tests.browser.driving import choose, settle, visit, wide_and_narrow
 from tests.browser.server import serving
 from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
 from tests.pages.local_hub import local_hub, repo
@@ -21,11 +21,6 @@ def headline(page: Page, text: str) -> None:
     expect(page.locator("h1.sc-headline")).to_contain_text(text, timeout=RUN_MS)
 
 
-def choose(page: Page, label: str, option: str) -> None:
-    page.get_by_test_id("stSidebar").get_by_role("combobox", name=label).fill(option)
-    page.get_by_role("option", name=option, exact=True).click()
-
-
 def test_a_pasted_model_is_kept_when_the_hardware_changes_and_the_page_is_loaded_again(page: Page) -> None:
     visit(page, "model")
     headline(page, "Qwen3-0.6B has 596\u00a0M parameters")
@@ -34,7 +29,7 @@ def test_a_pasted_model_is_kept_when_the_hardware_changes_and_the_page_is_loaded
     headline(page, "70.55\u00a0B parameters in 80 layers")
     expect(page).to_have_url(re.compile("model_config=eN.*model=custom|model=custom.*model_config=eN"), timeout=RUN_MS)
 
-    choose(page, "Hardware", "H200 SXM")
+    choose(page, "hardware", "H200 SXM")
     expect(page.locator(".sc-context")).to_contain_text("My llama · H200 SXM", timeout=RUN_MS)
 
     expect(page).to_have_url(re.compile("hardware=h200-sxm"), timeout=RUN_MS)

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from tests.browser.driving import visit, wide_and_narrow
+from tests.browser.driving import choose, visit, wide_and_narrow
 
 TRACE = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{i / 100},{50 + i},{5 + i % 7}\n" for i in range(20))
 
@@ -15,12 +15,6 @@ TRACE = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{i / 100},{50 + i}
 def bars(page: Page, phase: str) -> int:
     """Bars of one phase that the timeline shows."""
     return page.locator(f".st-key-timeline [aria-label*=': {phase}, ']").count()
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    """Choose an option of a select of the page."""
-    page.get_by_test_id("stMain").get_by_role("combobox", name=re.compile(label)).click()
-    page.get_by_role("option", name=option).click()
 
 
 def shown(page: Page) -> Page:
@@ -40,7 +34,7 @@ def test_it_opens_without_a_sideways_scroll(page: Page):
 
 def test_a_story_sets_the_controls_and_the_link_carries_them(page: Page):
     shown(visit(page, "scheduler"))
-    choose(page, "Story", "Memory pressure and preemption")
+    choose(page, "_story", "Memory pressure and preemption")
     expect(page.locator(".st-key-timeline [aria-label*=': preempted, ']").first).to_be_attached()
     expect(page).to_have_url(re.compile("kv_blocks=560"))
     preempted = bars(page, "preempted")
@@ -77,7 +71,7 @@ def test_scrubbing_moves_the_cursor_and_the_step(page: Page):
 def test_two_policies_are_compared(page: Page):
     shown(visit(page, "scheduler"))
     expect(page.get_by_test_id("stMain")).to_contain_text("○ B: prefill first")
-    choose(page, "Against", "Static batches")
+    choose(page, "against", "Static batches")
     expect(page.get_by_test_id("stMain")).to_contain_text("○ B: static batches")
     expect(page.locator(".st-key-small_A svg.marks, .st-key-small_B svg.marks")).to_have_count(2)
 
