@@ -26,6 +26,7 @@ _MOST = 1e7  # sequences or tokens; where nothing has happened by then, it never
 _VAST = 1e9  # sequences: so many that the weights no longer count
 _STEEP = 0.5  # slope from which a stretch no longer counts as flat
 _POINTS = 400  # of a search, each round
+_SAME = 1e-12  # relative difference of two costs that only the last digits of a float tell apart
 
 
 # ---- latency and cost of a token -----------------------------------------------------------------------------
@@ -254,12 +255,14 @@ def chunked(price: Price, prompt: float, batch: float, context: float, *, chunk:
     return Way(cost.seconds, cost.low, cost.high, prompt=new.astype(float), decoding=np.ones(new.shape, dtype=bool))
 
 
-def free_chunk(price: Price, batch: float, context: float, cached: float = 0) -> float:
-    """Prompt tokens that still ride along with ``batch`` decodes: more would turn the step compute-bound.
+def memory_bound_chunk(price: Price, batch: float, context: float, cached: float = 0) -> float:
+    """Prompt tokens beside ``batch`` decodes until arithmetic becomes the longer side of the step: T of the chunk.
 
+    Up to there their arithmetic takes no time of its own. What they move does, little of it in a dense model (their
+    own cache), much in a mixture of experts (those that they are sent to): what the step then takes is its price.
     ``cached`` tokens of the prompt are in the cache already. In a count of weights it is T* - B. With the caches
-    counted, each byte of cache that the step reads buys more arithmetic: with long contexts far more fit. 0 where the
-    decodes alone are compute-bound.
+    counted, each byte of cache that the step reads buys more arithmetic: with long contexts far more fit. 0 where one
+    token is too many, inf where no number is.
     """
 
     def excess(chunk: Array) -> Array:
@@ -300,7 +303,8 @@ def verification(price: Price, batch: ArrayLike, context: ArrayLike, *, drafts: 
 def break_even_acceptance(steps: ArrayLike, drafts: int) -> Any:
     """Acceptance at which drafting pays for itself when it costs ``steps`` plain decode steps; nan: it never does.
 
-    0 where it costs no more than a plain step: then any accepted draft is a gain.
+    0 where it costs no more than a plain step: then any accepted draft is a gain. 1 where it costs as many steps as
+    all accepted would yield: then none is.
 
     >>> round(float(break_even_acceptance(1.75, drafts=2)), 6), float(break_even_acceptance(3.1, drafts=2))
     (0.5, nan)
@@ -311,8 +315,13 @@ def break_even_acceptance(steps: ArrayLike, drafts: int) -> Any:
         middle = (low + high) / 2
         enough = expected_tokens(middle, drafts) >= wanted
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    never = wanted > (drafts + 1) * (1 + 1e-12)
-    return np.where(never, np.nan, np.where(wanted <= 1, 0.0, high))
+    never, at_best = wanted > (drafts + 1) * (1 + _SAME), wanted >= (drafts + 1) * (1 - _SAME)
+    return np.where(never, np.nan, np.where(at_best, 1.0, np.where(gains_always(wanted), 0.0, high)))
+
+
+def gains_always(steps: ArrayLike) -> Any:
+    """Whether any accepted draft is a gain: drafting costs no more than one of the plain decode ``steps``."""
+    return np.asarray(steps) <= 1 + _SAME
 
 
 def _reached(excess: Callable[[Array], Array], low: float = 1.0, high: float = _MOST) -> float | None:

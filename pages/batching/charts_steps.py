@@ -80,7 +80,7 @@ def _pixels(expression: str) -> Spec:
 
 @st.cache_resource(show_spinner=False)
 def chunk_spec() -> Spec:
-    """Time of a step against the tokens of a prompt in it, beside the decodes: how many ride free."""
+    """Time of a step against the tokens of a prompt in it, beside the decodes: from where on it computes."""
     plane = Plane(
         HEIGHTS["chunk"], "tokens of the prompt in the step", "time of the step", y_units=format.SECONDS, y_ticks=FINE
     )
@@ -111,11 +111,11 @@ def _chunk_curves(plane: Plane) -> Spec:
 
 
 def _chunk_ends(plane: Plane) -> Spec:
-    """Where the free ride ends, counted two ways, each with a row of its own for its name."""
+    """Where arithmetic becomes the longer side, counted two ways, each with a row of its own for its name."""
     words = layers.either("datum.text", "datum.short")
     row = f"{layers.from_bottom(plane, 1)}-datum.lane*{layers.TYPE_LINE}"
     return layers.over(
-        "free",
+        "room",
         layers.rule(plane, "at", dash=[2, 3], top=plane.py("datum.seconds")),
         layers.point("at", "seconds", "paper", "datum.text"),
         layers.named(plane, "datum.at", words, row, side="left"),

@@ -78,8 +78,8 @@ def _wait(a: Arrival, name: str, lane: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def chunk(a: Arrival) -> frames.Data:
-    """Time of a step against the tokens of the prompt in it, and how many ride free."""
-    turns = [t for t in (a.free, a.free_of_weights) if 1 < t < a.largest]
+    """Time of a step against the tokens of the prompt in it, and where their arithmetic becomes the longer side."""
+    turns = [t for t in (a.room, a.room_of_weights) if 1 < t < a.largest]
     chunks = np.unique(np.concatenate([np.geomspace(1, a.largest, 100), turns]))
     floor, alone = a.mixed(a.load.floor, chunks), a.mixed(a.load.weights_alone, chunks)
     priced = {"weights": alone, **({"estimate": a.mixed(a.load.price, chunks)} if a.load.estimates else {})}
@@ -93,27 +93,27 @@ def chunk(a: Arrival) -> frames.Data:
     return {
         "frame": row(left=LEFT, right=a.largest, bottom=bottom, top=top),
         "curve": stacked({**segments(floor.bound, chunk=chunks, seconds=floor.seconds), "curve": "floor"}, *others),
-        "free": _free(a),
+        "room": _room(a),
         "own": _own_chunk(a, float(floor.seconds[0]), float(alone.seconds[0])),
     }
 
 
-def _free(a: Arrival) -> Dataset:
-    """Where the ride ends, a row a count."""
+def _room(a: Arrival) -> Dataset:
+    """Where the arithmetic becomes the longer side, a row a count."""
     counts = (
-        ("with the caches", a.free, a.load.floor),
-        ("weights alone, T* − B", a.free_of_weights, a.load.weights_alone),
+        ("with the caches", a.room, a.load.floor),
+        ("weights alone, T* − B", a.room_of_weights, a.load.weights_alone),
     )
     ends = [
         {
-            "at": free,
-            "seconds": float(a.mixed(price, free).seconds),
+            "at": room,
+            "seconds": float(a.mixed(price, room).seconds),
             "lane": lane,
-            "text": f"{format.count(math.floor(free))} ride free, {words}",
-            "short": f"{format.count(math.floor(free))} free, {words.split(',')[0]}",
+            "text": f"waits for memory up to {format.count(math.floor(room))}, {words}",
+            "short": f"memory up to {format.count(math.floor(room))}, {words.split(',')[0]}",
         }
-        for lane, (words, free, price) in enumerate(counts)
-        if 1 < free < a.largest
+        for lane, (words, room, price) in enumerate(counts)
+        if 1 < room < a.largest
     ]
     return rows(ends) if ends else nothing("at", "seconds", "lane", "text", "short")
 
@@ -171,7 +171,7 @@ def _own_drafts(d: Drafting, curves: Columns) -> Dataset:
 
 def _verdict(needed: float) -> tuple[str, str]:
     """What a break-even acceptance means, in full and for a phone."""
-    if math.isnan(needed):
+    if not needed < 1:
         return "it never pays", "never"
     if needed == 0:
         return "any accepted draft is a gain", "any"

@@ -255,7 +255,10 @@ class Arrival:
     @cached_property
     def ways(self) -> dict[str, batching.Way]:
         """A step each, one together, and chunks."""
-        price, where = self.load.price, (self.prompt, self.load.batch, self.load.context)
+        return self._ways(self.load.price)
+
+    def _ways(self, price: Callable[[cm.Step], cm.Cost]) -> dict[str, batching.Way]:
+        where = self.prompt, self.load.batch, self.load.context
         return {
             "apart": batching.apart(price, *where),
             "together": batching.together(price, *where),
@@ -263,14 +266,27 @@ class Arrival:
         }
 
     @cached_property
-    def free(self) -> float:
-        """Prompt tokens that ride free beside the decodes, their caches counted; a matter of the floor."""
-        return _free_chunk(self.load.scenario.datasheet(), "attention", self.load.batch, self.load.context)
+    def room(self) -> float:
+        """Prompt tokens beside the decodes until arithmetic is the longer side, caches counted; of the floor."""
+        return _memory_bound_chunk(self.load.scenario.datasheet(), "attention", self.load.batch, self.load.context)
 
     @cached_property
-    def free_of_weights(self) -> float:
+    def room_of_weights(self) -> float:
         """The same in the post's count: T* - B."""
-        return _free_chunk(self.load.scenario.datasheet(), "weights", self.load.batch, self.load.context)
+        return _memory_bound_chunk(self.load.scenario.datasheet(), "weights", self.load.batch, self.load.context)
+
+    @cached_property
+    def with_room(self) -> cm.Cost:
+        """Floor of the step with that chunk, in whole tokens, its caches counted."""
+        return self.mixed(self.load.floor, math.floor(self.room))
+
+    @cached_property
+    def is_bound(self) -> bool:
+        """Whether no way can be faster than it says: the post's count has the LM head on all of the prompt."""
+        if self.load.counts_caches:
+            return not self.load.estimates
+        bounds = self._ways(self.load.floor)
+        return all(bool(np.all(way.seconds <= bounds[name].seconds)) for name, way in self.ways.items())
 
     def mixed(self, price: Callable[[cm.Step], cm.Cost], chunk: Any) -> cm.Cost:
         """Price of the first chunk beside the decodes."""
@@ -279,8 +295,8 @@ class Arrival:
     @property
     def largest(self) -> float:
         """Right end of the axis of chunks."""
-        ends = [self.free_of_weights, self.free, self.chunk, 500]
-        return 8 * max(end for end in ends if end < 1e6)  # noqa: PLR2004  # what is free without end has no place there
+        ends = [self.room_of_weights, self.room, self.chunk, 500]
+        return 8 * max(end for end in ends if end < 1e6)  # noqa: PLR2004  # room without end has no place there
 
 
 @dataclass(frozen=True)
@@ -312,8 +328,13 @@ class Drafting:
         return batching.verification(price, batch, self.load.context, drafts=self.drafts, draft_cost=self.draft_cost)
 
     def break_even(self, batch: Any, price: Callable[[cm.Step], cm.Cost] | None = None) -> Any:
-        """Acceptance at which drafting pays for itself; nan where it never does."""
+        """Acceptance at which drafting pays for itself; 1 where it does at best, nan where it never does."""
         return batching.break_even_acceptance(self.steps(batch, price), self.drafts)
+
+    @property
+    def pays(self) -> bool:
+        """Whether drafting gains anything where enough drafts are accepted."""
+        return self.needed < 1
 
     @cached_property
     def needed(self) -> float:
@@ -340,5 +361,5 @@ def _even_batch(floor: Scenario, context: int) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def _free_chunk(floor: Scenario, count: Count, batch: int, context: int) -> float:
-    return batching.free_chunk(partial(floor.price, count=count), batch, context)
+def _memory_bound_chunk(floor: Scenario, count: Count, batch: int, context: int) -> float:
+    return batching.memory_bound_chunk(partial(floor.price, count=count), batch, context)

@@ -120,7 +120,7 @@ def prompt_arrives() -> None:
     with prose.together():
         words_steps.ways_table(arriving).draw()
         components.note(words_steps.ways_note(arriving))
-        components.section(words_steps.FREE, words_steps.FREE_RULE)
+        components.section(words_steps.FREE, words_steps.free_rule(arriving))
         components.derivation(words_steps.free_lines(arriving), key="free_sums", title=words_steps.free_sum(arriving))
     layers.draw(
         charts_steps.chunk_spec(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from costmodel.batching import Way, expected_tokens
+from costmodel.batching import Way, expected_tokens, gains_always
+from costmodel.price import Cost
 from pages.batching.numbers import Arrival, Drafting
-from pages.parts.components import Column, Ink, Line, Question, Table, Text
-from pages.parts.format import count, percent, seconds, sequences, significant, times, tokens
+from pages.parts.components import Column, Ink, Line, Part, Question, Table, Text
+from pages.parts.format import count, gigabytes, many, percent, seconds, sequences, significant, times, tokens
 
 _LARGEST_CHUNK = 16_384  # end of its slider
 
@@ -20,7 +21,7 @@ WAYS = "Who waits when a prompt arrives?"
 def ways(a: Arrival) -> Text:
     """The question that the post ends on."""
     return (
-        f"A prompt of {count(a.prompt)} tokens and {sequences(a.load.batch)} that decode all want the next step. Give "
+        f"A prompt of {many(a.prompt, 'token')} and {sequences(a.load.batch)} that decode all want the next step. Give "
         "them one each, and those that decode wait for the prompt. Give them one together, and the step is as long as "
         "the "
         "prompt makes it. Or cut the prompt, and let a chunk of it ride along in each step."
@@ -101,6 +102,11 @@ def _wait(row: _Row) -> Text:
 def ways_note(a: Arrival) -> Text:
     """What the table's columns mean."""
     kind = {"datasheet": "Floors", "calibrated": "Estimates", "live": "From what was measured"}[a.load.scenario.source]
+    if not (a.load.estimates or a.is_bound):
+        kind = (
+            "The post's count, with the LM head on all positions of the prompt: no bounds. They are bounds with the "
+            "caches counted"
+        )
     return (
         f"{kind}. Alone, {sequences(a.load.batch)} would get a token every {seconds(a.load.latency)}. "
         "They fall behind by what the steps take beyond that, until the prompt is in."
@@ -119,49 +125,83 @@ def ways_alt(a: Arrival) -> str:
     return f"A prompt of {count(a.prompt)} beside {sequences(a.load.batch)} that decode, three ways. {'; '.join(said)}."
 
 
-# ---- the chunk that rides free
+# ---- the chunk whose arithmetic is free
 
-FREE = "How much of a prompt rides free?"
+FREE = "How much of a prompt is computed for free?"
 
 
-FREE_RULE = (
-    "As long as a step waits for memory, tokens of a prompt cost it nothing. Counting weights, T* − B of them "
-    "fit. With the "
-    "caches counted the step reads more, waits longer, and has more arithmetic to give away: the longer the "
-    "contexts of "
-    "those that decode, the more of a prompt rides along."
-)
+def free_rule(a: Arrival) -> Text:
+    """Whose arithmetic is free, and what is not."""
+    moved = "their own cache" if a.load.experts is None else "most of all the experts that they are sent to"
+    return (
+        "As long as a step waits for memory, the arithmetic of a prompt's tokens takes no time of its own. Counting "
+        "weights, T* − B of them fit until it becomes the longer side. With the caches counted the step reads more, "
+        "waits longer, and has more arithmetic to give away: the longer the contexts of those that decode, the more "
+        f"of a prompt is computed for free. What these tokens move is not free: {moved}."
+    )
 
 
 def free_sum(a: Arrival) -> str:
-    """The worked number: the largest chunk that rides free, counted two ways."""
-    weights, caches = _largest(a.free_of_weights), _largest(a.free)
-    return f"beside {sequences(a.load.batch)}: {weights} ride free counting weights, {caches} with their caches"
+    """The worked number: the largest chunk that is computed for free, counted two ways, and what its step takes."""
+    weights, caches = _largest(a.room_of_weights), _largest(a.room)
+    counted = (
+        f"beside {sequences(a.load.batch)}: {weights} computed for free counting weights, {caches} with the caches"
+    )
+    if not _some(a.room):
+        return counted
+    return f"{counted}, in a step of {seconds(a.with_room.seconds)} instead of {seconds(a.load.counted_step.seconds)}"
 
 
-def _largest(free: float) -> str:
-    return "any number of tokens" if math.isinf(free) else str(tokens(math.floor(free)))
+def _some(room: float) -> bool:
+    """Whether there is a largest chunk at all."""
+    return room >= 1 and math.isfinite(room)
+
+
+def _largest(room: float) -> str:
+    return "any number of tokens" if math.isinf(room) else str(tokens(math.floor(room)))
 
 
 def free_lines(a: Arrival) -> list[Line]:
-    """How much rides free, counted two ways."""
-    load, crossing = a.load, a.load.weights_crossing
-    step = load.counted_step
-    lines = []
-    if crossing is not None:
-        expression = f"T* − B = {significant(crossing, 4)} − {count(load.batch)}"
-        lines.append(Line("counting weights", expression, _largest(a.free_of_weights)))
-    lines += [
-        Line(
-            "with the caches",
-            ["the step waits ", Ink(seconds(step.memory_seconds), "memory"), " for memory, computes for ",
-             Ink(seconds(step.compute_seconds), "compute")],
-            Ink(seconds(max(0.0, step.memory_seconds - step.compute_seconds)), "compute"),
-            gap=True,
-        ),
-        Line("", "what of a prompt can be computed in that time, its own squares with it", _largest(a.free)),
-    ]  # fmt: skip
+    """How much is computed for free, counted two ways, and what the step with it takes."""
+    crossing = a.load.weights_crossing
+    weights = [] if crossing is None else [Line("counting weights", _left(a, crossing), _largest(a.room_of_weights))]
+    return [*weights, *(_longest_free(a) if _some(a.room) else _all_or_none(a))]
+
+
+def _left(a: Arrival, crossing: float) -> str:
+    """T* − B; hundredths of T* are cut, not rounded, so that the whole tokens stay what they are."""
+    whole = "in whole ones" if a.room_of_weights >= 1 else "less than one"
+    return f"T* − B = {math.floor(100 * crossing) / 100:,.2f} − {count(a.load.batch)}, {whole}"
+
+
+def _all_or_none(a: Arrival) -> list[Line]:
+    """That no chunk turns the step compute-bound, or that already one token does."""
+    if math.isinf(a.room):
+        reason: Text = "however many there are, their arithmetic is the shorter side"
+    else:
+        reason = ["already with one token the longer of ", *_both_sides(a.mixed(a.load.floor, 1)), " is the arithmetic"]
+    return [Line("with the caches", reason, _largest(a.room), gap=True)]
+
+
+def _longest_free(a: Arrival) -> list[Line]:
+    """The step without a chunk, and with the largest that leaves it waiting for memory."""
+    without, longest = a.load.counted_step, a.with_room
+    before, after = Ink(seconds(without.seconds), "memory"), Ink(seconds(longest.seconds), "memory")
+    lines = [
+        Line("with the caches", "until the arithmetic becomes the longer side", _largest(a.room), gap=True),
+        Line("step without them", ["the longer of ", *_both_sides(without)], before),
+        Line("step with them", ["the longer of ", *_both_sides(longest)], after),
+        Line("so much longer", [after, " ÷ ", before], times(longest.seconds / without.seconds)),
+    ]
+    if a.load.experts is not None:
+        read, more = (Ink(gigabytes(cost.weight_bytes), "memory") for cost in (without, longest))
+        lines.append(Line("because it reads", ["instead of ", read, ", with the experts that they are sent to"], more))
     return lines
+
+
+def _both_sides(cost: Cost) -> list[Part]:
+    memory, compute = Ink(seconds(cost.memory_seconds), "memory"), Ink(seconds(cost.compute_seconds), "compute")
+    return [memory, " for memory and ", compute, " of arithmetic"]
 
 
 def free_note(a: Arrival) -> Text:
@@ -173,15 +213,15 @@ def free_note(a: Arrival) -> Text:
         else ""
     )
     later = "what is cached of it by then makes later ones a little dearer."
-    return f"Both are floors, for the first chunk of a prompt; {later}{estimate}"
+    return f"Both are worked out from the datasheet, for the first chunk of a prompt; {later}{estimate}"
 
 
 def free_alt(a: Arrival) -> str:
     """The message of the picture of chunks."""
     return (
         f"Time of a step against the tokens of a prompt in it, beside {sequences(a.load.batch)} over "
-        f"{count(a.load.context)} cached tokens each. Flat up to {_largest(a.free)} with the caches counted, up to "
-        f"{_largest(a.free_of_weights)} counting weights alone."
+        f"{count(a.load.context)} cached tokens each. It waits for memory up to {_largest(a.room)} with the caches "
+        f"counted, up to {_largest(a.room_of_weights)} counting weights alone."
     )
 
 
@@ -192,32 +232,30 @@ DRAFTS = "Does guessing ahead pay?"
 
 def drafting(d: Drafting) -> Text:
     """What speculative decoding does to a step."""
+    free = "and hardly any must be accepted" if d.load.experts is None else "but each brings experts of its own to read"
     return (
-        f"Each sequence guesses {_drafts(d)} ahead, and one step verifies them all: T = B × (k + 1) = "
-        f"{count(d.tokens)} tokens. "
-        "Where the step waits for memory they ride along free, so any that is accepted is a gain. Past that, the "
-        "guesses must "
-        "be good enough to pay for the time they take. With the caches counted, a cache is read once for all k + 1."
+        f"Each sequence guesses {many(d.drafts, 'token')} ahead, and one step verifies them all: T = B × (k + 1) = "
+        f"{many(d.tokens, 'token')}. "
+        f"Where the step waits for memory their arithmetic is free, {free}. Past that, the guesses must be good "
+        "enough to pay for the time they take. With the caches counted, a cache is read once for all k + 1."
     )
-
-
-def _drafts(d: Drafting) -> str:
-    return f"{d.drafts} token{'' if d.drafts == 1 else 's'}"
 
 
 def drafting_sum(d: Drafting) -> str:
     """The worked number: what it costs, and the acceptance that it takes."""
     steps = _plain_steps(float(d.steps(d.load.batch)))
-    if math.isnan(d.needed):
-        return f"drafting costs {steps} and yields {count(d.drafts + 1)} tokens at most: it never pays here"
+    if not d.pays:
+        return f"drafting costs {steps} and yields {many(d.drafts + 1, 'token')} at most: it never pays here"
     if d.needed == 0:
         return f"drafting costs {steps}: any accepted draft is a gain"
-    return f"drafting costs {steps}: it pays when more than {percent(d.needed)} of the drafts are accepted"
+    return f"drafting costs {steps}: it breaks even with {percent(d.needed)} of the drafts accepted, and pays with more"
 
 
 def _plain_steps(steps: float) -> str:
     text = significant(steps)
-    return "no more than a plain step" if text == "1.00" else f"{text} plain steps"
+    if text != "1.00":
+        return f"{text} plain steps"
+    return "no more than a plain step" if gains_always(steps) else "hardly more than a plain step"
 
 
 def drafting_lines(d: Drafting) -> list[Line]:
@@ -229,11 +267,9 @@ def drafting_lines(d: Drafting) -> list[Line]:
         Line("tokens T", f"{count(d.load.batch)} × ({d.drafts} + 1)", count(d.tokens)),
         Line("cost", f"{verify} to verify ÷ {plain} for a plain step{added}", f"{significant(steps)} steps"),
     ]
-    if math.isnan(d.needed):
-        return [
-            *lines,
-            Line("yields", "tokens for each sequence, all drafts accepted", f"{d.drafts + 1}: never enough"),
-        ]
+    if not d.pays:
+        most = f"{d.drafts + 1}: never more than it costs"
+        return [*lines, Line("yields", "tokens for each sequence, all drafts accepted", most)]
     powers = " + ".join(["1", "a", *(f"a{_superscript(k)}" for k in range(2, d.drafts + 1))])
     yields = max(1.0, float(expected_tokens(d.needed, d.drafts)))
     result = f"{significant(yields)} at a = {percent(d.needed)}"
@@ -247,8 +283,8 @@ def _superscript(number: int) -> str:
 def drafting_alt(d: Drafting) -> str:
     """The message of the picture of drafts."""
     return (
-        f"Share of {_drafts(d)} drafted ahead that must be accepted for drafting to pay, against the batch. At "
-        f"B = {count(d.load.batch)}, {drafting_sum(d)}."
+        f"Share of {many(d.drafts, 'token')} drafted ahead that must be accepted for drafting to pay, against the "
+        f"batch. At B = {count(d.load.batch)}, {drafting_sum(d)}."
     )
 
 
@@ -256,11 +292,13 @@ def drafting_alt(d: Drafting) -> str:
 
 
 def largest_chunk(a: Arrival) -> Question:
-    """The chunk that still rides free."""
-    free = _LARGEST_CHUNK if math.isinf(a.free) else max(1, min(math.floor(a.free), _LARGEST_CHUNK))
+    """The largest chunk that leaves the step waiting for memory; where none does, the smallest."""
+    chunk = max(1, math.floor(min(a.room, _LARGEST_CHUNK)))
+    asked = "which chunk of a prompt leaves the step waiting for memory?"
+    if a.room < 1:
+        asked = "the step has no arithmetic to give away. What does the smallest chunk of a prompt cost?"
     return Question(
-        f"Beside {sequences(a.load.batch)} over {count(a.load.context)} cached tokens each: which chunk of a prompt "
-        "makes nobody wait?",
-        f"Show chunks of {count(free)}",
-        {"prefill_chunk": free, "count": "attention"},
+        f"Beside {sequences(a.load.batch)} over {count(a.load.context)} cached tokens each: {asked}",
+        f"Show chunks of {count(chunk)}",
+        {"prefill_chunk": chunk, "count": "attention"},
     )

@@ -277,16 +277,16 @@ def test_an_estimate_brings_its_band_to_the_wait():
 
 
 @given(DENSE_MODELS, MACHINES, BATCH, CONTEXT)
-def test_counting_weights_the_free_chunk_is_what_the_crossing_leaves(model, hw, batch, context):
+def test_counting_weights_the_memory_bound_chunk_is_what_the_crossing_leaves(model, hw, batch, context):
     room = cm.crossing(model, hw) - batch
-    free = batching.free_chunk(pricing(model, hw, count="weights"), batch, context)
+    free = batching.memory_bound_chunk(pricing(model, hw, count="weights"), batch, context)
     assert free == pytest.approx(room if room > 1 else 0.0, abs=1e-6)
 
 
 @given(MODELS, MACHINES, st.integers(1, 256), CONTEXT, st.integers(0, 5000))
-def test_one_token_more_than_the_free_chunk_turns_the_step_compute_bound(model, hw, batch, context, cached):
+def test_one_token_more_than_the_memory_bound_chunk_turns_the_step_compute_bound(model, hw, batch, context, cached):
     price = pricing(model, hw)
-    free = batching.free_chunk(price, batch, context, cached)
+    free = batching.memory_bound_chunk(price, batch, context, cached)
     assume(2 < free < math.inf)
     inside, beyond = (
         price(cm.Step.mixed(chunk, cached, batch, context, chunk_logits=0)).bound
@@ -295,16 +295,25 @@ def test_one_token_more_than_the_free_chunk_turns_the_step_compute_bound(model, 
     assert (inside, beyond) == ("memory", "compute")
 
 
-def test_beside_long_contexts_far_more_of_a_prompt_rides_free():
+def test_beside_long_contexts_far_more_of_a_prompt_is_computed_for_free():
     weights, attention = (
-        batching.free_chunk(pricing(QWEN, H100, count=count), 64, 2048) for count in ("weights", "attention")
+        batching.memory_bound_chunk(pricing(QWEN, H100, count=count), 64, 2048) for count in ("weights", "attention")
     )
     assert weights == pytest.approx(231.3, abs=0.1)
     assert attention > 10 * weights
 
 
-def test_beside_a_step_that_computes_already_nothing_rides_free():
-    assert batching.free_chunk(pricing(QWEN, H100, count="weights"), 300, 10) == 0
+def test_what_a_mixture_reads_for_the_chunk_makes_the_step_longer():
+    price = pricing(cm.model("mixtral-8x7b"), cm.hardware("h200-sxm"))
+    room = batching.memory_bound_chunk(price, 1, 2048)
+    steps = cm.Step.mixed(np.array([1, 10, math.floor(room)]), 0, 1, 2048, chunk_logits=0)
+    longer = price(steps).seconds / price(cm.Step.decode(1, 2048)).seconds
+    assert math.floor(room) == 756
+    assert longer.tolist() == pytest.approx([1.66, 3.48, 3.63], abs=0.01)
+
+
+def test_beside_a_step_that_computes_already_nothing_is_computed_for_free():
+    assert batching.memory_bound_chunk(pricing(QWEN, H100, count="weights"), 300, 10) == 0
 
 
 # ---- speculative decoding ------------------------------------------------------------------------------------
@@ -336,6 +345,7 @@ def test_on_the_flat_stretch_any_accepted_draft_is_a_gain_and_past_it_none_is():
     price = pricing(QWEN, H100, count="weights")
     steps = batching.verification(price, np.array([1, 64, 512]), 0, drafts=3)
     assert steps.tolist() == pytest.approx([1, 1, 4])
-    assert batching.break_even_acceptance(steps, 3).tolist() == pytest.approx([0, 0, 1])
+    assert batching.break_even_acceptance(steps, 3).tolist() == [0, 0, 1]  # to the last digit: it never gains
+    assert float(batching.break_even_acceptance(2 * (1 - 1e-15), 1)) == 1
     assert batching.expected_tokens(0.8, 3) == pytest.approx(2.952)
     assert batching.expected_tokens(1, 3) == 4

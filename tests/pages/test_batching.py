@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,12 +25,22 @@ PAGE = "batching"
 
 
 def load(
-    model="qwen3-0.6b", hardware="h100-sxm", *, batch=64, context=2048, count="weights", rates="datasheet", gpus=1
+    model="qwen3-0.6b",
+    hardware="h100-sxm",
+    *,
+    batch=64,
+    context=2048,
+    count="weights",
+    rates="datasheet",
+    gpus=1,
+    attention="tensor",
+    **precision,
 ):
     scenario = Scenario(
-        cm.model(model), cm.hardware(hardware), cm.Precision(), tensor_parallel=gpus, rates=rates, source=rates
-    )
-    memory = Memory(scenario, batch, context)
+        cm.model(model), cm.hardware(hardware), cm.Precision(**precision), tensor_parallel=gpus, rates=rates,
+        source=rates,
+    )  # fmt: skip
+    memory = Memory(scenario, batch, context, attention_parallel=attention)
     return Batching(scenario, batch=batch, context=context, count=count, hourly=2.0, memory=memory)
 
 
@@ -52,6 +64,11 @@ LOADS = {
     "memory not known": lambda: load(hardware="b100"),
     "no bf16": lambda: load("llama-3.2-1b", "t4", batch=8, count="attention"),
     "compute-bound": lambda: load("llama-3.1-8b", batch=600, context=16),
+    "a mixture alone": lambda: load("mixtral-8x7b", "h200-sxm", batch=1),
+    "more than T*": lambda: load("gemma-3-27b", gpus=8, batch=1024),
+    "two peaks": lambda: load("deepseek-v3", context=8192, count="attention", kv="fp8", compute="fp8"),
+    "states and caches": lambda: load("qwen3-next-80b-a3b", batch=7, count="attention"),
+    "whole caches on each GPU": lambda: load("qwen3-235b-a22b", "h200-sxm", gpus=8, attention="data", context=4096),
 }
 every_load = pytest.mark.parametrize("b", [pytest.param(make(), id=name) for name, make in LOADS.items()])
 
@@ -259,17 +276,17 @@ def test_a_long_prompt_in_small_chunks_is_drawn_as_one_bar():
 
 
 @every_load
-def test_the_chunk_that_rides_free(b):
+def test_the_chunk_that_is_computed_for_free(b):
     a = Arrival(b, prompt=500, chunk=128)
     data = frames_steps.chunk(a)
     for curve, count in (("floor", "attention"), ("weights", "weights")):
         rows = columns(data["curve"], curve=curve)
         steps = cm.Step.mixed(rows["chunk"], 0, b.batch, b.context, chunk_logits=0)
         assert rows["seconds"] == pytest.approx(price(b, steps, count, "datasheet").seconds)
-    for free, count in ((a.free, "attention"), (a.free_of_weights, "weights")):
-        if 1 < free < 1e6:
+    for room, count in ((a.room, "attention"), (a.room_of_weights, "weights")):
+        if 1 < room < 1e6:
             inside, beyond = (
-                price(b, cm.Step.mixed(free * f, 0, b.batch, b.context, chunk_logits=0), count, "datasheet").bound
+                price(b, cm.Step.mixed(room * f, 0, b.batch, b.context, chunk_logits=0), count, "datasheet").bound
                 for f in (0.999, 1.001)
             )
             assert (inside, beyond) == ("memory", "compute")
@@ -420,19 +437,101 @@ def test_every_line_of_arithmetic_has_a_result(b):
         assert "nan" not in said(line.result)
 
 
+@every_load
+def test_what_the_chunk_that_is_computed_for_free_makes_longer(b):
+    """Sentence and lines say the largest chunk in whole tokens, and the floor of the step with it and without."""
+    a = Arrival(b, prompt=500, chunk=128)
+    text, lines = said(words_steps.free_sum(a)), {line.name: line for line in words_steps.free_lines(a)}
+    for room, count, name in (
+        (a.room_of_weights, "weights", "counting weights"),
+        (a.room, "attention", "with the caches"),
+    ):
+        most = "any number of tokens" if math.isinf(room) else said(format.tokens(math.floor(room)))
+        assert most in text
+        assert said(lines[name].result) == most
+        if math.isfinite(room):
+            chunks = np.array([max(1, math.floor(room)), math.floor(room) + 1])
+            bounds = price(b, cm.Step.mixed(chunks, 0, b.batch, b.context, chunk_logits=0), count, "datasheet").bound
+            assert bounds.tolist() == (["memory"] if room >= 1 else ["compute"]) + ["compute"]
+    if 1 <= a.room < math.inf:
+        steps = (cm.Step.decode(b.batch, b.context), cm.Step.mixed(math.floor(a.room), 0, b.batch, b.context, 0))
+        without, longer = (price(b, step, "attention", "datasheet").seconds for step in steps)
+        assert (
+            f"in a step of {words.seconds(longer)} instead of {words.seconds(without)}".replace("\u00a0", " ") in text
+        )
+        assert said(lines["so much longer"].result) == format.times(longer / without)
+
+
+@every_load
+def test_what_is_left_of_the_crossing_evaluates_to_whole_tokens(b):
+    a = Arrival(b, prompt=500, chunk=128)
+    line = words_steps.free_lines(a)[0]
+    crossing, batch, whole = re.fullmatch(r"T\* − B = ([\d,.]+) − ([\d,]+), (.+)", said(line.expression)).groups()
+    left = float(crossing.replace(",", "")) - int(batch.replace(",", ""))
+    assert whole == ("in whole ones" if left >= 1 else "less than one")
+    assert said(line.result) == said(format.tokens(max(0, math.floor(left))))
+
+
+def test_a_mixture_is_not_said_to_carry_a_prompt_or_drafts_for_free():
+    b = load("mixtral-8x7b", "h200-sxm", batch=1)
+    a, d = Arrival(b, 500, 128), Drafting(b, drafts=3, draft_cost=0.0)
+    assert "756 tokens with the caches, in a step of 19.5 ms instead of 5.37 ms" in said(words_steps.free_sum(a))
+    assert "experts that they are sent to" in said(words_steps.free_rule(a))
+    assert "25.5 GB" in said(words_steps.free_lines(a)[-1].expression)
+    assert "each brings experts of its own" in said(words_steps.drafting(d))
+    assert "nobody" not in words_steps.largest_chunk(a).text
+
+
+def test_where_one_token_is_too_many_the_question_is_what_it_costs():
+    a = Arrival(load("llama-3.1-8b", batch=600, context=16), 500, 128)
+    assert a.room == 0
+    assert "no arithmetic to give away" in words_steps.largest_chunk(a).text
+
+
 @pytest.mark.parametrize(
     ("steps", "expected"),
-    [(1.0, "no more than a plain step"), (1.5, "1.50 plain steps")],
+    [
+        (1.0, "no more than a plain step"),
+        (1.00002, "hardly more than a plain step"),
+        (1.5, "1.50 plain steps"),
+    ],
 )
 def test_what_drafting_costs(steps, expected):
     assert words_steps._plain_steps(steps) == expected
 
 
-def test_when_drafting_never_pays_the_page_says_so():
-    d = Drafting(load(batch=1024), drafts=3, draft_cost=0.5)
-    assert math.isnan(d.needed)
-    assert "it never pays here" in said(words_steps.drafting_sum(d))
-    assert frames_steps.drafts(d)["own"].to_pylist()[0]["acceptance"] == 1.0
+@pytest.mark.parametrize(("batch", "drafts", "draft_cost"), [(1024, 3, 0.5), (512, 3, 0.0), (300, 1, 0.0)])
+def test_when_drafting_never_pays_the_page_says_so(batch, drafts, draft_cost):
+    """Also where all accepted would make up for what it costs, and no more."""
+    d = Drafting(load(batch=batch), drafts=drafts, draft_cost=draft_cost)
+    assert not d.needed < 1
+    assert said(words_steps.drafting_sum(d)).endswith("at most: it never pays here")
+    assert said(words_steps.drafting_lines(d)[-1].result) == f"{drafts + 1}: never more than it costs"
+    own = frames_steps.drafts(d)["own"].to_pylist()[0]
+    assert own["acceptance"] == 1.0
+    assert own["text"].endswith("it never pays")
+
+
+def test_a_break_even_that_hardly_differs_from_nothing_is_one():
+    d = Drafting(load("gemma-3-27b", gpus=8, batch=1024, context=1_048_576, count="attention"), 3, 0.0)
+    assert said(words_steps.drafting_sum(d)) == (
+        "drafting costs hardly more than a plain step: it breaks even with 0.002 % of the drafts accepted, and pays "
+        "with more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "count", "said_of_it"),
+    [(500, "weights", "no bounds"), (100, "weights", "Floors."), (500, "attention", "Floors.")],
+)
+def test_a_prompt_is_called_a_floor_where_it_is_one(prompt, count, said_of_it):
+    b = load(count=count)
+    a = Arrival(b, prompt, chunk=128)
+    ways = (batching.apart, batching.together, partial(batching.chunked, chunk=128))
+    bounds = [way(b.floor, prompt, b.batch, b.context).seconds for way in ways]
+    holds = all(np.all(way.seconds <= bound) for way, bound in zip(a.ways.values(), bounds, strict=True))
+    assert holds == (said_of_it == "Floors.")
+    assert said_of_it in said(words_steps.ways_note(a))
 
 
 # ---- the page ------------------------------------------------------------------------------------------------
