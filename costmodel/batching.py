@@ -153,6 +153,15 @@ def asymptote(price: Price, context: float) -> float:
     return flops / nbytes if nbytes > 0 else float("inf")
 
 
+def balance(cost: Cost) -> Any:
+    """FLOP a byte at which a step with this one's mix of formats would compute for as long as it waits for memory.
+
+    It is the ridge where all its arithmetic is in one format; where some is in a format of another peak (narrow
+    matrices, attention in 16 bits), the step turns compute-bound here, and not at the ridge of either.
+    """
+    return cost.intensity * cost.memory_seconds / cost.compute_seconds
+
+
 # ---- mixtures of experts -------------------------------------------------------------------------------------
 
 

@@ -214,7 +214,7 @@ def bills_by_batch_spec() -> Spec:
     weights_y = f"({inside}?{below}-9:{above}-7-{layers.TYPE_LINE})"
     names = layers.over(
         "curve",
-        layers.label("'its own cache'", "ink", at("width-8", cache_y), align="'right'", weight=600, halo=False),
+        layers.label("datum.kept", "ink", at("width-8", cache_y), align="'right'", weight=600, halo=False),
         layers.label(_SHARE, "memory", at("width-8", weights_y), align="'right'", weight=600),
         transform=_point_of_curve(0, order="descending"),
     )
@@ -249,7 +249,7 @@ def bills_by_context_spec() -> Spec:
             show=inside,
             halo=False,
         ),
-        layers.label("'its own cache'", "ink", end, align="'right'", weight=600),
+        layers.label("datum.kept", "ink", end, align="'right'", weight=600),
         transform=_point_of_curve(83),
     )
     return _bills(

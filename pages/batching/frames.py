@@ -190,7 +190,7 @@ def bills_by_batch(b: Batching) -> Data:
     curve = _billed(b.batches, batching.bills(b.floor, b.batches, b.context))
     return {
         "frame": row(left=LEFT, right=b.right, **_from_zero(curve["total"].max())),
-        "curve": table(curve),
+        "curve": table({**curve, "kept": f"its own {b.kept}"}),
         "even": _even(b.even_batch, b.right, "B = {}", b.bills.caches, wall_at(b)),
         "own": _own_bills(b, b.batch, wall_at(b)),
         "wall": wall(b),
@@ -205,7 +205,7 @@ def bills_by_context(b: Batching) -> Data:
     curve = _billed(contexts, batching.bills(b.floor, b.batch, contexts))
     return {
         "frame": row(left=0.0, right=b.last_context, **_from_zero(curve["total"].max())),
-        "curve": table(curve),
+        "curve": table({**curve, "kept": f"its own {b.kept}"}),
         "even": _even(b.even_context, b.last_context, "{} tokens", b.bills.weights, end),
         "own": _own_bills(b, b.context, end),
         "wall": _context_wall(b),
@@ -275,15 +275,16 @@ def _own_intensity(b: Batching, *, crowded: bool) -> Dataset:
     short = f"B = {format.count(b.batch)}: {format.significant(b.intensity)}"
     named = 12.0 if 24 < b.batch < 400 else 97.0  # noqa: PLR2004  # clear of the page's own batch
     alone = float(b.weights_alone(cm.Step.decode(named, b.context)).intensity)
-    ridge_text = f"ridge, {format.count(b.ridge)} FLOP a byte: compute-bound above it"
+    in_format = f" in {b.scenario.formats.compute}" if b.two_peaks else ""
+    above = f"some of the arithmetic is in {b.scenario.formats.wide}" if b.two_peaks else "compute-bound above it"
     return row(
         batch=b.batch,
         intensity=b.intensity,
         ridge=b.ridge,
         text=f"{short} FLOP a byte",
         short=short,
-        ridge_text=ridge_text,
-        ridge_short=f"ridge, {format.count(b.ridge)}",
+        ridge_text=f"ridge{in_format}, {format.count(b.ridge)} FLOP a byte: {above}",
+        ridge_short=f"ridge{in_format}, {format.count(b.ridge)}",
         crowded=crowded,
         alone_at=named,
         alone=alone,

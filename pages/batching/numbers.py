@@ -143,7 +143,24 @@ class Batching:
         """Sequences of this context that fit; None: not known."""
         return None if self.fit is None else self.fit.max_batch
 
+    @property
+    def fits_whole_caches(self) -> bool:
+        """Whether what fits is counted with attention data parallel, while steps are priced with its heads divided."""
+        return self.memory.attention_parallel == "data" and self.scenario.tensor_parallel > 1
+
     # ---- the two bills ---------------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> str:
+        """What a sequence brings of its own."""
+        model = self.scenario.model
+        names = (("cache", model.kv_values_per_token), ("state", model.state_bytes))
+        return " and ".join(name for name, size in names if size)
+
+    @cached_property
+    def state_bytes(self) -> float:
+        """Bytes of a sequence's recurrent state on a GPU, which a step reads and writes; 0 without one."""
+        return self.scenario.model.state_bytes / self.scenario.tensor_parallel
 
     @cached_property
     def bills(self) -> batching.Bills:
@@ -173,6 +190,16 @@ class Batching:
     def intensity(self) -> float:
         """FLOP a byte of that step."""
         return float(self.counted_step.intensity)
+
+    @property
+    def balance(self) -> float:
+        """FLOP a byte at which that step would be compute-bound, with its arithmetic in the formats that it is in."""
+        return float(batching.balance(self.counted_step))
+
+    @property
+    def two_peaks(self) -> bool:
+        """Whether some of its arithmetic has another peak than the ridge is made of."""
+        return not math.isclose(self.balance, self.ridge, rel_tol=1e-9)
 
     def crossing(self, context: float) -> float | None:
         """Batch at which decode steps over this context turn compute-bound, the caches counted."""

@@ -16,6 +16,7 @@ from pages.parts.format import (
     flop_rate,
     gibibytes,
     gigabytes,
+    many,
     per_second,
     seconds,
     sequences,
@@ -24,6 +25,7 @@ from pages.parts.format import (
 )
 
 _SAME = 1.005  # a latency below this many times another is as long as it
+_ALIKE = 5e-3  # relative difference of two sides that meet: a step moves a little beside weights and caches
 _LARGEST_BATCH, _LONGEST_CONTEXT = 1024, 1_048_576  # ends of the sliders
 
 
@@ -140,7 +142,17 @@ def _memory(b: Batching) -> str:
         )
     return (
         f"The wall: {sequences(b.fit.max_batch)} of {count(b.context)} tokens fit beside the weights, if "
-        f"{round(100 * b.memory.utilization)}{NBSP}% of the memory may be used."
+        f"{round(100 * b.memory.utilization)}{NBSP}% of the memory may be used.{_whole_caches(b)}"
+    )
+
+
+def _whole_caches(b: Batching) -> str:
+    """That what fits and what a step takes are of two ways to divide attention, where they are."""
+    if not b.fits_whole_caches:
+        return ""
+    return (
+        " It stands where attention is data parallel, as the Memory page has it, and a GPU keeps whole caches of its "
+        "own sequences; times and bytes of a step are those of heads that are divided over the GPUs."
     )
 
 
@@ -167,8 +179,9 @@ def arithmetic(b: Batching) -> list[Line]:
 def _sides(b: Batching) -> list[Line]:
     hw, cost = b.scenario.hardware, b.step
     read = Ink(gigabytes(cost.bytes), "memory")
-    weights = b.weight_bytes(b.batch)
-    summed: list[Part] = [Ink(gigabytes(weights), "memory"), f" of weights, read once for {sequences(b.batch)}"]
+    weights, those = b.weight_bytes(b.batch), sequences(b.batch)
+    which = f"read once for {those}" if b.experts is None else f"with the experts of {those}"
+    summed: list[Part] = [Ink(gigabytes(weights), "memory"), f" of weights, {which}"]
     if b.counts_caches:
         summed += [" + ", Ink(gigabytes(cost.bytes - weights), "memory"), " of their own caches and rows"]
     peak = cost.flops / cost.compute_seconds
@@ -221,24 +234,27 @@ def _shared(b: Batching) -> list[Line]:
 def _ends(b: Batching) -> list[Line]:
     lines = []
     if b.stretch is not None:
-        lines.append(Line("flat up to", _flat_reason(b), f"B = {count(b.stretch.end)}", gap=True))
+        lines.append(Line("flat up to", _flat_reason(b, b.stretch.end), f"B = {count(b.stretch.end)}", gap=True))
     if b.fit is not None:
         each = gibibytes(b.fit.sequence_bytes)
         room = gibibytes(max(0.0, b.fit.kv_pool_bytes))
-        expression = f"{room} left beside the weights ÷ {each} a sequence, in whole ones"
+        gpus = f", × {b.scenario.tensor_parallel} GPUs" if b.fits_whole_caches else ""
+        expression = f"{room} left beside the weights ÷ {each} a sequence, in whole ones{gpus}"
         lines.append(Line("memory ends", expression, f"B = {count(b.fit.max_batch)}", gap=not lines))
     return lines
 
 
-def _flat_reason(b: Batching) -> str:
+def _flat_reason(b: Batching, end: float) -> str:
     if b.estimates:
         return "where twice the sequences take more than 1.41 times as long, by the estimate"
-    if not b.counts_caches:
-        return "where the arithmetic takes as long as the weights: T*"
-    crossing = b.crossing(b.context)
-    if crossing is not None and b.stretch is not None and crossing <= b.stretch.end * (1 + 1e-6):
-        return "where the arithmetic takes as long as the bytes"
-    return "where the caches are as many bytes as the weights"
+    if math.isinf(end):
+        return "without end: the arithmetic never takes as long as the bytes"
+    step = b.price(cm.Step.decode(end, b.context))
+    if math.isclose(step.compute_seconds, step.memory_seconds, rel_tol=_ALIKE):
+        return f"where the arithmetic takes as long as the {'bytes' if b.counts_caches else 'weights: T*'}"
+    if math.isclose(step.kv_bytes, step.weight_bytes, rel_tol=_ALIKE):
+        return f"where the bytes of {b.kept} are as many as those of the weights"
+    return "where twice the sequences take twice as long as half of them"
 
 
 def tradeoff_alt(b: Batching) -> str:
@@ -304,21 +320,26 @@ BILLS = "Which of the two memory bills does batching pay?"
 
 def bills(b: Batching) -> Text:
     """What the two bills are."""
+    read = "read once" if b.experts is None else "read with the experts that turn up"
     return (
-        "For each token of output a sequence is charged its share of the weights, which are read once and split B "
-        "ways, and "
-        f"its own cache, which nobody else can use. On {_gpu(b)}, a token over {count(b.context)} cached ones."
+        f"For each token of output a sequence is charged its share of the weights, which are {read} and split B ways, "
+        f"and its own {b.kept}, which nobody else can use. On {_gpu(b)}, a token over {count(b.context)} cached ones."
     )
 
 
 def _gpu(b: Batching) -> str:
-    return "one GPU" if b.scenario.tensor_parallel == 1 else f"each of {b.scenario.tensor_parallel} GPUs"
+    if b.scenario.tensor_parallel == 1:
+        return "one GPU"
+    heads = ", the heads divided over them" if b.fits_whole_caches else ""
+    return f"each of {b.scenario.tensor_parallel} GPUs{heads}"
 
 
 def bills_sum(b: Batching) -> str:
     """The worked number of the two bills."""
     weights, caches = gigabytes(b.bills.weights), gigabytes(b.bills.caches)
-    return f"{gigabytes(b.weight_bytes(b.batch))} ÷ {count(b.batch)} = {weights} of weights, beside {caches} of cache"
+    return (
+        f"{gigabytes(b.weight_bytes(b.batch))} ÷ {count(b.batch)} = {weights} of weights, beside {caches} of {b.kept}"
+    )
 
 
 def bills_lines(b: Batching) -> list[Line]:
@@ -327,11 +348,11 @@ def bills_lines(b: Batching) -> list[Line]:
     read = gigabytes(b.weight_bytes(b.batch))
     return [
         Line("weights", [Ink(read, "memory"), f" read by the step ÷ {count(b.batch)}"], weights),
-        Line("cache", _cache_expression(b), caches),
+        Line(b.kept, _kept_expression(b), caches),
         Line("a token", [weights, " + ", caches], Ink(gigabytes(b.bills.total), "", strong=True)),
         Line(
             "even at",
-            f"the batch at which a cache of {count(b.context)} costs as much as its share",
+            f"the batch at which it pays as much for its {b.kept} at {many(b.context, 'token')} as for its share",
             _even_batch(b),
             gap=True,
         ),
@@ -339,11 +360,16 @@ def bills_lines(b: Batching) -> list[Line]:
     ]
 
 
-def _cache_expression(b: Batching) -> str:
-    each = b.scenario.model.kv_bytes_per_token
+def _kept_expression(b: Batching) -> str:
+    """What of a sequence's own a step reads and writes."""
+    each, state = b.scenario.model.kv_bytes_per_token, b.state_bytes
     if b.bills.caches == each * (b.context + 1):
         return f"({count(b.context)} read + 1 written) × {count(each)} bytes"
-    return f"{count(b.context)} tokens as each layer keeps them, in {b.scenario.formats.kv}, and the one that is new"
+    twice = f"2 × {gigabytes(state)} of state, read and written"
+    if not each:
+        return twice
+    kept = f"{many(b.context, 'token')} as each layer keeps them, in {b.scenario.formats.kv}, and the one that is new"
+    return f"{gigabytes(b.bills.caches - 2 * state)} of {kept}, + {twice}" if state else kept
 
 
 def _even_batch(b: Batching) -> str:
@@ -355,30 +381,31 @@ def _even_batch(b: Batching) -> str:
 def _even_context(b: Batching) -> str:
     if b.even_context is None:
         return "never"
-    return "from the first token on" if b.even_context == 1 else f"{count(b.even_context)} tokens"
+    return "from the first token on" if b.even_context == 1 else many(b.even_context, "token")
 
 
 def bills_note(b: Batching) -> Text:
     """Where the two bills are even, in a sentence."""
     if b.even_context is None:
+        grows = "stops growing before" if b.scenario.model.kv_values_per_token else "does not grow"
         return (
-            f"In a batch of {count(b.batch)} a sequence's cache never costs as much as its share of the weights: "
-            "it stops growing before."
+            f"In a batch of {count(b.batch)} a sequence never pays as much for its {b.kept} as for its share of the "
+            f"weights: it {grows}."
         )
     if b.even_context == 1:
-        return f"In a batch of {count(b.batch)} a sequence's cache costs more than its share of the weights, always."
+        return f"In a batch of {count(b.batch)} a sequence pays more for its {b.kept} than for the weights, always."
     return (
-        f"In a batch of {count(b.batch)} a cache of {count(b.even_context)} tokens costs as much as a sequence's share "
-        "of the weights. Beyond that, most of what a token costs is its own history, and a larger batch cannot "
-        "divide it."
+        f"In a batch of {count(b.batch)} a sequence pays as much for its {b.kept} at {many(b.even_context, 'token')} "
+        "as for its share of the weights. Beyond that, most of what a token costs is its own history, and a larger "
+        "batch cannot divide it."
     )
 
 
 def bills_by_batch_alt(b: Batching) -> str:
     """The message of the picture of the bills against the batch."""
     return (
-        f"Bytes for a token against the batch, stacked: its own cache of {gigabytes(b.bills.caches)} at any batch, and "
-        f"above it its share of the weights, {gigabytes(b.weight_bytes(1))} alone and "
+        f"Bytes for a token against the batch, stacked: its own {b.kept} of {gigabytes(b.bills.caches)} at any batch, "
+        f"and above it its share of the weights, {gigabytes(b.weight_bytes(1))} alone and "
         f"{gigabytes(b.bills.weights)} at B = {count(b.batch)}. Even: {_even_batch(b)}."
     )
 
@@ -387,8 +414,8 @@ def bills_by_context_alt(b: Batching) -> str:
     """The message of the picture of the bills against the context."""
     return (
         f"Bytes for a token against the context at B = {count(b.batch)}, stacked: its share of the weights, "
-        f"{gigabytes(b.bills.weights)}, and above it its cache, {gigabytes(b.bills.caches)} at "
-        f"{count(b.context)} tokens. Even: {_even_context(b)}."
+        f"{gigabytes(b.bills.weights)}, and above it its {b.kept}, {gigabytes(b.bills.caches)} at "
+        f"{many(b.context, 'token')}. Even: {_even_context(b)}."
     )
 
 
@@ -401,8 +428,19 @@ def intensity(b: Batching) -> Text:
     """What intensity is, and what becomes of it."""
     return (
         f"Arithmetic intensity is the FLOP that a step does for each byte it moves. {_of_weights(b)} But each sequence "
-        "brings its own cache, and the intensity tends to that of one more sequence by itself. Compute-bound is what "
-        f"reaches the ridge, {count(b.ridge)}."
+        f"brings its own {b.kept}, and the intensity tends to that of one more sequence by itself. {_reaches(b)}"
+    )
+
+
+def _reaches(b: Batching) -> str:
+    """From which intensity on a step is compute-bound."""
+    if not b.two_peaks:
+        return f"Compute-bound is what reaches the ridge, {count(b.ridge)}."
+    formats = b.scenario.formats
+    return (
+        f"Were all arithmetic in {formats.compute}, a step would be compute-bound from the ridge of {count(b.ridge)} "
+        f"on; some of it is in {formats.wide}, which has another peak, and this step would be from "
+        f"{count(b.balance)} on."
     )
 
 
@@ -421,15 +459,26 @@ def intensity_sum(b: Batching) -> str:
     cost = b.counted_step
     return (
         f"{flop(cost.flops)} ÷ {gigabytes(cost.bytes)} = {significant(b.intensity)} FLOP a byte, "
-        f"against a ridge of {count(b.ridge)}"
+        f"against a ridge of {count(b.ridge)}{_in_format(b)}"
     )
+
+
+def _in_format(b: Batching) -> str:
+    return f" in {b.scenario.formats.compute}" if b.two_peaks else ""
 
 
 def intensity_lines(b: Batching) -> list[Line]:
     """How the intensity comes about, and what it tends to."""
     cost, tends = b.counted_step, significant(b.asymptote(b.context))
-    crossing = b.crossing(b.context)
     hw, used = b.scenario.hardware, b.scenario.formats.compute
+    mixed = [
+        Line(
+            "of this mix",
+            [Ink(flop(cost.flops), "compute"), " ÷ ", _time(cost.compute_seconds, "compute"),
+             f" of arithmetic ÷ {byte_rate(hw.bandwidth)}"],
+            f"{significant(b.balance)} FLOP a byte",
+        )
+    ]  # fmt: skip
     return [
         Line(
             "now",
@@ -442,12 +491,17 @@ def intensity_lines(b: Batching) -> list[Line]:
             f"{flop_rate(hw.peak_of(used))} in {used} ÷ {byte_rate(hw.bandwidth)}",
             f"{significant(b.ridge)} FLOP a byte",
         ),
-        Line(
-            "crosses",
-            "where the arithmetic takes as long as all the bytes",
-            "never" if crossing is None else f"B = {count(crossing)}",
-        ),
+        *(mixed if b.two_peaks else []),
+        Line("crosses", "where the arithmetic takes as long as all the bytes", _crosses(b)),
     ]
+
+
+def _crosses(b: Batching) -> str:
+    crossing = b.crossing(b.context)
+    if crossing is None:
+        return "never"
+    there = b.floor(cm.Step.decode(crossing, b.context))
+    return f"B = {count(crossing)}, at {significant(float(there.intensity))} FLOP a byte"
 
 
 def intensity_alt(b: Batching) -> str:
@@ -496,7 +550,7 @@ def experts_lines(b: Batching) -> list[Line]:
     chance = f"1 − {mlp.top_k} ÷ {count(mlp.experts)}"
     weights = b.weight_bytes(b.batch)
     return [
-        Line("at least", f"all {sequences(b.batch)} agree", f"{count(float(hit.least))} experts"),
+        Line("at least", _agreeing(b), many(float(hit.least), "expert")),
         Line(
             "expected",
             f"{count(mlp.experts)} × (1 − ({chance}) to the {count(b.batch)})",
@@ -505,7 +559,7 @@ def experts_lines(b: Batching) -> list[Line]:
         Line(
             "at most",
             f"the lesser of {count(mlp.experts)} and {mlp.top_k} × {count(b.batch)}",
-            f"{count(float(hit.most))} experts",
+            many(float(hit.most), "expert"),
         ),
         Line(
             "read",
@@ -515,6 +569,10 @@ def experts_lines(b: Batching) -> list[Line]:
         ),
         Line("a token", f"÷ {count(b.batch)}", Ink(gigabytes(weights / b.batch), "memory")),
     ]
+
+
+def _agreeing(b: Batching) -> str:
+    return "those of its one token" if b.batch == 1 else f"all {sequences(b.batch)} agree"
 
 
 def experts_alt(b: Batching) -> str:
@@ -547,8 +605,8 @@ def history(b: Batching) -> Question:
     """When a sequence's own history costs as much as the model."""
     even = 2048 if b.even_context is None else max(1, min(round(b.even_context), _LONGEST_CONTEXT))
     return Question(
-        f"In a batch of {count(b.batch)}: from which context on does a sequence pay more for its own cache than for "
-        "the model?",
-        f"Show {count(even)} tokens",
+        f"In a batch of {count(b.batch)}: from which context on does a sequence pay more for its own {b.kept} than "
+        "for the model?",
+        f"Show {many(even, 'token')}",
         {"context": even, "count": "attention"},
     )

@@ -132,7 +132,7 @@ FREE = "How much of a prompt is computed for free?"
 
 def free_rule(a: Arrival) -> Text:
     """Whose arithmetic is free, and what is not."""
-    moved = "their own cache" if a.load.experts is None else "most of all the experts that they are sent to"
+    moved = f"their own {a.load.kept}" if a.load.experts is None else "most of all the experts that they are sent to"
     return (
         "As long as a step waits for memory, the arithmetic of a prompt's tokens takes no time of its own. Counting "
         "weights, T* − B of them fit until it becomes the longer side. With the caches counted the step reads more, "

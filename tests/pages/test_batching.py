@@ -13,6 +13,7 @@ import pytest
 
 import costmodel as cm
 from costmodel import batching
+from costmodel.model import Recurrent
 from pages.batching import charts, charts_steps, frames, frames_steps, words, words_steps
 from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory.numbers import Memory
@@ -103,7 +104,10 @@ def test_memory_ends_where_the_cost_model_says(b):
     if s.hardware.memory is None:
         assert b.most is None
         return
-    fit = cm.memory(s.model, s.hardware, context=b.context, tensor_parallel=s.tensor_parallel)
+    attention = b.memory.attention_parallel
+    fit = cm.memory(
+        s.model, s.hardware, context=b.context, tensor_parallel=s.tensor_parallel, attention_parallel=attention
+    )
     assert b.most == fit.max_batch
 
 
@@ -405,7 +409,7 @@ def test_what_is_not_known_is_said():
 def test_a_model_without_a_growing_cache_is_never_even_in_context():
     b = load("mamba-2.8b", count="attention", batch=1)
     assert b.even_context is None
-    assert "never costs as much" in said(words.bills_note(b))
+    assert "never pays as much" in said(words.bills_note(b))
     assert "Even: never" in said(words.bills_by_context_alt(b))
 
 
@@ -423,6 +427,89 @@ def test_the_worked_numbers_are_the_pages_own(b):
     a = Arrival(b, prompt=500, chunk=128)
     for way in a.ways.values():
         assert str(words.seconds(way.longest_wait)) in words_steps.ways_sum(a)
+
+
+@every_load
+def test_a_step_is_said_to_be_compute_bound_from_where_both_sides_are_even(b):
+    """That is the ridge where all arithmetic is in one format, and the crossing has the intensity that is said."""
+    sides = b.counted_step.memory_seconds / b.counted_step.compute_seconds
+    assert b.balance == pytest.approx(b.intensity * sides)
+    assert b.two_peaks == (b.scenario.formats.compute != b.scenario.formats.wide)
+    assert said(format.count(b.balance if b.two_peaks else b.ridge)) in said(words.intensity(b)).split(". ")[-1]
+    crosses = said(words.intensity_lines(b)[-1].result)
+    crossing = b.crossing(b.context)
+    if crossing is None:
+        assert crosses == "never"
+    else:
+        there = price(b, cm.Step.decode(crossing, b.context), "attention", "datasheet")
+        assert there.memory_seconds == pytest.approx(there.compute_seconds)
+        assert crosses == f"B = {format.count(crossing)}, at {format.significant(there.intensity)} FLOP a byte"
+
+
+def test_with_two_peaks_the_ridge_is_not_where_a_step_turns():
+    b = load("deepseek-v3", context=8192, kv="fp8", compute="fp8")
+    assert "from the ridge of 591 on; some of it is in bf16" in said(words.intensity(b))
+    assert said(words.intensity_lines(b)[-1].result) == "B = 2,159, at 355 FLOP a byte"
+    own = frames.intensity(b)["own"].to_pylist()[0]
+    assert own["ridge_text"] == "ridge in fp8, 591 FLOP a byte: some of the arithmetic is in bf16"
+
+
+@every_load
+def test_where_memory_ends_evaluates_to_the_sequences_that_fit(b):
+    if b.fit is None:
+        return
+    (line,) = (line for line in words.arithmetic(b) if line.name == "memory ends")
+    gpus = int(re.search(r", × (\d+) GPUs|$", said(line.expression))[1] or 1)
+    whole = int(max(0.0, b.fit.kv_pool_bytes) / b.fit.sequence_bytes)
+    assert said(line.result) == f"B = {gpus * whole:,}"
+    assert ("whole caches of its own sequences" in said(words.below_picture(b))) == (gpus > 1)
+    assert ("the heads divided over them" in said(words.bills(b))) == (gpus > 1)
+
+
+@every_load
+def test_what_a_sequence_brings_of_its_own_is_called_what_it_is(b):
+    layers = [layer.mixer for layer, _ in b.scenario.model.distinct_layers]
+    states = any(isinstance(mixer, Recurrent) for mixer in layers)
+    caches = any(mixer.kv_values_per_token for mixer in layers if mixer)
+    texts = [*words.bills_lines(b), words.bills(b), words.bills_sum(b), words.bills_note(b), words.history(b).text]
+    told = " ".join(said([t.name, " ", t.expression] if isinstance(t, components.Line) else t) for t in texts)
+    assert bool(re.search(r"\bstates?\b", told)) == states
+    assert bool(re.search(r"\bcaches?\b", told)) == caches
+    assert set(columns(frames.bills_by_batch(b)["curve"])["kept"]) == {f"its own {b.kept}"}
+    if states:
+        state = 2 * b.scenario.model.state_bytes / b.scenario.tensor_parallel
+        per_token = b.floor(cm.Step.decode(1, b.context)).kv_bytes
+        assert state == pytest.approx(per_token) if not caches else state < per_token
+        assert f"2 × {said(format.gigabytes(state / 2))} of state, read and written" in told
+
+
+@every_load
+def test_the_weights_of_a_mixture_are_not_said_to_be_read_once_for_all(b):
+    told = " ".join(said(line.expression) for line in words.arithmetic(b)) + said(words.bills(b))
+    assert ("read once" in told) == (b.experts is None)
+    assert ("of weights, with the experts of" in told) == (b.experts is not None and not b.estimates)
+
+
+def test_one_sequence_agrees_with_nobody():
+    assert (
+        said(words.experts_lines(load("mixtral-8x7b", "h200-sxm", batch=1))[0].expression) == "those of its one token"
+    )
+
+
+@pytest.mark.parametrize("name", cm.model())
+@pytest.mark.parametrize("count", ["weights", "attention"])
+def test_the_flat_stretch_ends_where_its_reason_says(name, count):
+    b = load(name, count=count)
+    (line,) = (line for line in words.arithmetic(b) if line.name == "flat up to")
+    end, twice, half = price(b, cm.Step.decode(np.array([1, 2, 0.5]) * b.stretch.end, b.context), count).seconds, 1, 2
+    step = price(b, cm.Step.decode(b.stretch.end, b.context), count)
+    holds = {
+        "arithmetic takes as long": lambda: step.compute_seconds == pytest.approx(step.memory_seconds, rel=5e-3),
+        "are as many as": lambda: step.kv_bytes == pytest.approx(step.weight_bytes, rel=5e-3),
+        "twice as long as half": lambda: end[twice] == pytest.approx(2 * end[half]),
+    }
+    (claimed,) = (claim for claim in holds if claim in said(line.expression))
+    assert holds[claimed]()
 
 
 @every_load
@@ -629,7 +716,10 @@ def test_answers_stay_within_the_sliders():
         ({"batch": 500}, "500 sequences of 2,048 tokens do not fit into H100 SXM"),
         ({"hardware": "b100"}, "How many fit is not known"),
         ({"hardware": "t4", "model": "llama-3.2-1b"}, "fp16"),
-        ({"model": "mamba-2.8b", "batch": 1}, "never costs as much as its share of the weights"),
+        (
+            {"model": "mamba-2.8b", "batch": 1},
+            "never pays as much for its state as for its share of the weights: it does not grow",
+        ),
         ({"tensor_parallel": 64}, "The heads of Qwen3-0.6B do not divide over 64 GPUs, so one is used instead."),
         ({"batch": "many"}, "batch"),
         ({"context": 0}, "context"),
