@@ -152,10 +152,8 @@ class Batching:
 
     @property
     def kept(self) -> str:
-        """What a sequence brings of its own."""
-        model = self.scenario.model
-        names = (("cache", model.kv_values_per_token), ("state", model.state_bytes))
-        return " and ".join(name for name, size in names if size)
+        """What a sequence brings of its own: "cache", "state", or both."""
+        return " and ".join(batching.kept(self.scenario.model))
 
     @cached_property
     def state_bytes(self) -> float:

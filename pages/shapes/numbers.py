@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import costmodel as cm
@@ -85,20 +86,39 @@ class Shapes:
 
     @property
     def is_floor(self) -> bool:
-        """Whether the datasheet speaks: a bound, at the page's count. Fitted and measured rates count everything."""
+        """Whether the datasheet speaks, at the page's count. Fitted and measured rates count everything."""
         return self.scenario.source == "datasheet"
+
+    def is_bound(self, step: cm.Step) -> bool:
+        """Whether the step cannot be faster than the page's price: the post's count has the LM head on every token."""
+        if not self.is_floor:
+            return False
+        return self.counts_caches or bool(self.price(step).seconds <= self.scenario.price(step, "attention").seconds)
+
+    @property
+    def steps_are_bounds(self) -> bool:
+        """Whether that holds for both steps."""
+        return self.is_bound(self.prefill_step) and self.is_bound(self.other_step)
 
     def price(self, step: cm.Step) -> cm.Cost:
         """Price of a step or a sweep by the source that speaks."""
         return self.scenario.price(step, self.count if self.is_floor else None)
 
+    @property
+    def prefill_step(self) -> cm.Step:
+        return cm.Step.prefill(self.tokens)
+
+    @property
+    def other_step(self) -> cm.Step:
+        return cm.Step(new=self.other.new, cached=self.other.cached)
+
     @cached_property
     def prefill_cost(self) -> cm.Cost:
-        return self.price(cm.Step.prefill(self.tokens))
+        return self.price(self.prefill_step)
 
     @cached_property
     def other_cost(self) -> cm.Cost:
-        return self.price(cm.Step(new=self.other.new, cached=self.other.cached))
+        return self.price(self.other_step)
 
     def store_bytes(self, shapes: Iterable[Shape]) -> float:
         """Bytes of keys, values and states that these sequences move in one step, through all layers."""
@@ -117,6 +137,27 @@ class Shapes:
     def repeated(self) -> Bill:
         """The run without one: every step takes the whole sequence."""
         return _run_bills(self.scenario, self.run, self.count)[1]
+
+    @property
+    def run_bounds(self) -> tuple[Bill, Bill]:
+        """Both runs with the caches counted: no step of a floor can be faster."""
+        return _run_bills(self.scenario, self.run, "attention")
+
+    @property
+    def run_is_bound(self) -> bool:
+        """Whether the run with a cache cannot be faster than the page says, as a whole."""
+        return self.is_floor and self.kept.total("seconds") <= self.run_bounds[0].total("seconds")
+
+    @cached_property
+    def run_steps_are_bounds(self) -> bool:
+        """Whether no step of either run can be."""
+        pairs = zip((self.kept, self.repeated), self.run_bounds, strict=True)
+        return self.is_floor and all(bool(np.all(one.seconds <= bound.seconds)) for one, bound in pairs)
+
+    @cached_property
+    def run_waits_for_weights(self) -> bool:
+        """Whether steps are repeated at all, and none of them carries more tokens than the weights take to arrive."""
+        return self.run.decodes > 0 and (self.crossing is None or self.run.context <= self.crossing)
 
     def run_table(self) -> pd.DataFrame:
         """Both runs, a row a step, in SI units."""

@@ -44,7 +44,7 @@ def run(n: Shapes, *, equal: bool, measure: str) -> Json:
         "wide": _frames(n.run, n.layer, n.hidden, pictures.WIDE_CELLS),
         "narrow": _frames(n.run, n.layer, n.hidden, pictures.CELLS),
         "triangle": _triangle(n, measure),
-        "bill": _bill(n.kept, n.repeated, "floor" if n.is_floor else "estimate", words_run.split_alt(n)),
+        "bill": _bill(n.kept, n.repeated, words_run.time_name(n), words_run.split_alt(n)),
     }
 
 
@@ -59,18 +59,18 @@ def _frames(run_: Run, layer: Layer, hidden: int, columns: int) -> list[Json]:
     return pictures.run_frames(run_, layer, hidden, columns)
 
 
-_MEASURES: dict[str, tuple[str, Write, str]] = {
-    "rows": ("rows in the step", format.count, " rows"),
-    "flops": ("arithmetic of the step", format.flop, ""),
-    "seconds": ("time of the step", format.seconds, ""),
+_MEASURES: dict[str, tuple[str, Write, Write]] = {
+    "rows": ("rows in the step", format.count, lambda rows: format.many(rows, "row")),
+    "flops": ("arithmetic of the step", format.flop, format.flop),
+    "seconds": ("time of the step", format.seconds, format.seconds),
 }
 
 
 def _triangle(n: Shapes, measure: str) -> Json:
-    name, write, unit = _MEASURES[measure]
+    name, write, write_saved = _MEASURES[measure]
     kept, without = getattr(n.kept, measure), getattr(n.repeated, measure)
     top, saved = max(without.max(), kept.max()), without.sum() - kept.sum()
-    decodes = f"{words.many(n.run.decodes, 'decode')} of one row" if n.run.decodes else ""
+    decodes = f"{format.many(n.run.decodes, 'decode')} of one row" if n.run.decodes else ""
     differs = saved > top * 1e-6
     return {
         "without": _rounded(without),
@@ -78,7 +78,7 @@ def _triangle(n: Shapes, measure: str) -> Json:
         "yTicks": [[value, str(write(value))] for value in round_ticks(top)],
         "xTicks": [int(value) for value in round_ticks(n.run.steps - 1) if value == int(value)],
         "title": name,
-        "saved": f"not needed with a cache: {write(saved)}{unit}" if differs else "the same without a cache",
+        "saved": f"not needed with a cache: {write_saved(saved)}" if differs else "the same without a cache",
         "prefill": f"prefill of {format.count(n.run.prompt)}",
         "decode": decodes,
         "alt": words_run.triangle_alt(n),

@@ -7,6 +7,7 @@ from costmodel.price import Cost
 from costmodel.shapes import Shape
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
+from pages.parts.format import many
 from pages.shapes.numbers import Shapes
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -19,15 +20,6 @@ def number(value: int) -> str:
     ('six', '1,500')
     """
     return NUMBERS[value] if value < len(NUMBERS) else format.count(value)
-
-
-def many(value: int, one: str) -> str:
-    """A count with its noun.
-
-    >>> many(1, "row"), many(199, "decode")
-    ('1 row', '199 decodes')
-    """
-    return f"{format.count(value)} {one}{'' if value == 1 else 's'}"
 
 
 # ---- layers, and what they keep -------------------------------------------------------------------------------------
@@ -147,14 +139,19 @@ def figures(n: Shapes) -> list[Figure]:
     """The five numbers of the page: of the first step, then of the second."""
     a, b, pair = n.prefill_cost, n.other_cost, (n.prefill, n.other)
     moved = "bytes read" if n.is_floor and not n.counts_caches else "bytes moved"
-    time = "floor of the step" if n.is_floor else "estimate of the step"
     return [
         Figure("rows in the step, T", " → ".join(format.count(shape.new) for shape in pair)),
         Figure("cached tokens read", " → ".join(format.count(cached(shape)) for shape in pair)),
         Figure(moved, _pair(a.bytes, b.bytes, format.BYTES), "memory"),
-        Figure(time, _pair(a.seconds, b.seconds, format.SECONDS)),
+        Figure(_time_name(n), _pair(a.seconds, b.seconds, format.SECONDS)),
         Figure("arithmetic", _pair(a.flops, b.flops, format.FLOP), "compute"),
     ]
+
+
+def _time_name(n: Shapes) -> str:
+    if not n.is_floor:
+        return "estimate of the step"
+    return "floor of the step" if n.steps_are_bounds else "time in the post's count"
 
 
 def _pair(first: float, second: float, ladder: format.Ladder) -> format.Quantity:
@@ -175,10 +172,20 @@ def below_picture(n: Shapes, *, equal: bool) -> str:
     gpus = n.scenario.tensor_parallel
     share = f" The picture shows the whole block, the costs are those of one of {gpus} GPUs." if gpus > 1 else ""
     return (
-        "The first call takes the whole prompt: the prefill. Every call after it is a decode, one token over keys "
-        f"and values that are already there. This is one step of one block; {of}. {collapses} is everything on the "
+        "The first call takes the whole prompt: the prefill. Every call after it is a decode, one "
+        f"token{_behind(n.prefill)}. This is one step of one block; {of}. {collapses} is everything on the "
         f"vertical axis. {_SCALES[equal]}{_counted(n)}{share}"
     )
+
+
+def _behind(shape: Shape) -> str:
+    """What a decode finds of the tokens before it."""
+    found = {
+        "state": "a state that is already there",
+        "latent": "latents that are already there",
+        "keys": "keys and values that are already there",
+    }
+    return next((f" over {there}" for block, there in found.items() if shape.block(block)), "")
 
 
 _SCALES = {
@@ -192,7 +199,11 @@ def _counted(n: Shapes) -> str:
         return " An estimate counts everything: weights, caches and activations."
     if n.counts_caches:
         return ""
-    return " The figures count every matrix on every token, the LM head too, as the post does, and no caches."
+    post = " The figures count every matrix on every token, the LM head too, as the post does, and no caches"
+    if n.steps_are_bounds:
+        return f"{post}."
+    first, second = (n.scenario.price(step, "attention").seconds for step in (n.prefill_step, n.other_step))
+    return f"{post}: for a prompt that is no bound. The bounds of the two are {_pair(first, second, format.SECONDS)}."
 
 
 # ---- the arithmetic -------------------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import costmodel as cm
+from costmodel.batching import kept, mixture
 from costmodel.model import LatentAttention, Recurrent
 from costmodel.shapes import Gathered, Heads, Shape, heads
 from pages.parts import format
 from pages.parts.components import Ink, Part
+from pages.parts.format import many
 from pages.shapes.numbers import Shapes
-from pages.shapes.words import many, number
+from pages.shapes.words import number
 
 
 def _counted(value: int, one: str) -> str:
@@ -25,13 +27,15 @@ def _weights(n: Shapes, gathered: Gathered) -> float:
 def gathered(n: Shapes) -> list[Part]:
     """The two halves of the block as the batch grows."""
     batch = len(n.lengths)
-    stores = n.store_bytes(n.gathered.sequences)
+    own, stores = kept(n.scenario.model), n.store_bytes(n.gathered.sequences)
+    once = "read once" if mixture(n.scenario.model) is None else "read with the experts that turn up"
+    each = "read and written" if "state" in own else "read"
     return [
         f"{_counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
         Ink(format.gigabytes(_weights(n, n.gathered)), "memory"),
-        f", are read once and split {_counted(batch, 'way')}. The caches, ",
+        f", are {once} and split {_counted(batch, 'way')}. The {' and '.join(f'{name}s' for name in own)}, ",
         Ink(format.gigabytes(stores), "memory"),
-        f" through all layers at these lengths, are read {_counted(batch, 'time')} and split no ways. ",
+        f" through all layers at these lengths, are {each} {_counted(batch, 'time')} and split no ways. ",
         "Drag the end of a store to make it longer.",
     ]
 
@@ -84,20 +88,29 @@ def mixed(n: Shapes) -> list[Part]:
         " and ",
         Ink(many(len(n.lengths), "decode"), "decode"),
         f" are a step of {format.count(n.mixed.rows)} rows: ",
-        f"{'at least' if n.is_floor else 'about'} {together}, against ",
+        f"{_how_sure(n)}{together}, against ",
         Ink(first, "prefill"),
         " for the chunk and ",
         Ink(second, "decode"),
         " for the decodes in a step each.",
-        _rides_along(n),
+        _computed_for_free(n),
     ]
 
 
-def _rides_along(n: Shapes) -> str:
+def _how_sure(n: Shapes) -> str:
+    if not n.is_floor:
+        return "about "
+    return "at least " if n.is_bound(n.mixed.step) else "in the post's count "
+
+
+def _computed_for_free(n: Shapes) -> str:
+    """What of the chunk takes no time, and what does."""
     if n.crossing is None or not n.is_floor:
         return ""
-    rows = format.count(n.crossing)
-    return f" Up to {rows} rows the weights take longer than the arithmetic, and the chunk rides along."
+    free = "the arithmetic of the chunk is free"
+    if mixture(n.scenario.model) is not None:
+        free += ", but not the experts of its own that it brings"
+    return f" Up to {many(n.crossing, 'row')} the weights take longer than the arithmetic, and {free}."
 
 
 # ---- heads ----------------------------------------------------------------------------------------------------------

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Ink, Part
+from pages.parts.format import many
 from pages.shapes.numbers import Shapes
-from pages.shapes.words import many
 
 _SAME = 1.1  # a run that is no more than a tenth slower hardly knows the difference
 
 
 def intro(n: Shapes) -> list[Part]:
     """The question of the run, and its answer in numbers."""
-    total = n.kept.total("seconds")
-    share = n.kept.prefill("seconds") / total
-    takes = "cannot take less than" if n.is_floor else "takes about"
+    share = n.kept.prefill("seconds") / n.kept.total("seconds")
     return [
         "Prefill happens once, decode once for each further token. A prompt of ",
         f"{format.count(n.run.prompt)} and {many(n.run.generate, 'token')} generated from it are ",
         Ink("one prefill", "prefill"),
         " and ",
         Ink(many(n.run.decodes, "decode"), "decode"),
-        f", and {takes} {format.seconds(total)}: ",
+        f", and {_take(n)}: ",
         Ink(format.percent(share), "prefill"),
         " of it for the prefill, ",
         Ink(format.percent(1 - share), "decode"),
@@ -29,17 +27,35 @@ def intro(n: Shapes) -> list[Part]:
     ]
 
 
+def _take(n: Shapes) -> str:
+    """How long both take, and which kind of number that is."""
+    total = format.seconds(n.kept.total("seconds"))
+    if not n.is_floor:
+        return f"take about {total}"
+    if n.run_is_bound:
+        return f"cannot take less than {total}"
+    bound = format.seconds(n.run_bounds[0].total("seconds"))
+    return f"take {total} in the post's count (it has the LM head on every position; the bound is {bound})"
+
+
+def time_name(n: Shapes) -> str:
+    """What the times of the bill are."""
+    if not n.is_floor:
+        return "estimate"
+    return "floor" if n.run_steps_are_bounds else "post's count"
+
+
 def triangle(n: Shapes) -> list[Part]:
     """What the cache saves, in rows, in arithmetic, and in time, which is another matter."""
     kept, repeated = n.kept, n.repeated
-    rows = f"{format.count(repeated.total('rows'))} rows instead of {format.count(kept.total('rows'))}, "
+    rows = f"{many(repeated.total('rows'), 'row')} instead of {format.count(kept.total('rows'))}, "
     times = format.significant(repeated.total("flops") / kept.total("flops"))
     slower = repeated.total("seconds") / kept.total("seconds")
     return [
         f"Without a cache every step runs the whole sequence from the beginning: {rows}",
         Ink(f"{times} times the arithmetic", "compute"),
         f", and {format.seconds(repeated.total('seconds'))} instead of {format.seconds(kept.total('seconds'))}.",
-        _weights_wait(n) if n.is_floor and slower < _SAME else "",
+        _weights_wait(n) if n.is_floor and n.run_waits_for_weights and slower < _SAME else "",
     ]
 
 

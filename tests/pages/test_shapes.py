@@ -6,6 +6,7 @@ import doctest
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,93 @@ def test_the_headline_says_the_numbers():
     assert spoken(words.headline(numbers(cm.model("mamba-2.8b")))).endswith("it keeps a state of fixed size.")
 
 
+@pytest.mark.parametrize(
+    ("changes", "bound"),
+    [
+        ({"run": Run(1000, 1)}, False),
+        ({"run": Run(2000, 2)}, False),
+        ({"run": Run(1000, 300)}, True),  # what its decodes leave out is more than the head on its prompt
+        ({"run": Run(20, 200)}, True),
+        ({"run": Run(1000, 1), "count": "attention"}, True),
+    ],
+)
+def test_a_run_is_called_a_floor_where_it_is_one(changes, bound):
+    n = numbers(**changes)
+    steps = n.run.with_cache()
+    counted = sum(np.sum(cm.price(QWEN, H100, step, count=n.count).seconds) for step in steps)
+    least = sum(np.sum(cm.price(QWEN, H100, step, count="attention").seconds) for step in steps)
+    assert (counted <= least) == bound
+    said = spoken(words_run.intro(n))
+    assert (f"cannot take less than {spoken(format.seconds(counted))}" in said) == bound
+    assert (f"the bound is {spoken(format.seconds(least))}" in said) == (not bound)
+    names = [row["name"] for row in scenes.run(n, equal=False, measure="rows")["bill"]["rows"]]
+    runs = zip((n.kept, n.repeated), n.run_bounds, strict=True)
+    assert ("floor" in names) == all(np.all(priced.seconds <= bound.seconds) for priced, bound in runs)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "count", "bound"), [(6, "weights", True), (1000, "weights", False), (1000, "attention", True)]
+)
+def test_a_step_is_called_a_floor_where_it_is_one(tokens, count, bound):
+    n = numbers(tokens=tokens, chunk=tokens, count=count)
+    least = cm.price(QWEN, H100, cm.Step.prefill(tokens), count="attention").seconds
+    assert (n.prefill_cost.seconds <= least) == bound
+    assert ("floor of the step" in [figure.name for figure in words.figures(n)]) == bound
+    assert ("no bound" in words.below_picture(n, equal=False)) == (not bound)
+    assert ("at least" in spoken(words_batch.mixed(n))) == bound
+
+
+@pytest.mark.parametrize(
+    ("hardware", "model", "run", "hardly"),
+    [
+        ("m1-max", "gpt2", Run(4096, 1), False),
+        ("h100-sxm", "qwen3-0.6b", Run(20, 1), False),
+        ("h100-sxm", "qwen3-0.6b", Run(300, 2), False),
+        ("h100-sxm", "qwen3-0.6b", Run(20, 200), True),
+    ],
+)
+def test_that_steps_wait_for_the_weights_is_said_of_runs_whose_steps_do(hardware, model, run, hardly):
+    n = replace(numbers(run=run), scenario=Scenario(cm.model(model), cm.hardware(hardware), cm.Precision()))
+    bounds = [
+        cm.price(n.scenario.model, n.scenario.hardware, step, count="weights").bound for step in run.without_cache()
+    ]
+    assert hardly == (run.decodes > 0 and set(np.ravel(bounds)) == {"memory"})
+    assert ("hardly" in spoken(words_run.triangle(n))) == hardly
+
+
+@pytest.mark.parametrize("name", cm.model())
+def test_of_the_chunk_the_arithmetic_is_free_and_experts_are_not(name):
+    """Below the crossing a chunk makes a step of a mixture longer than that of the decodes alone, and no other's."""
+    n = numbers(cm.model(name))
+    alone, together = (n.price(step).seconds for step in (n.gathered.step, n.mixed.step))
+    said = spoken(words_batch.mixed(n))
+    assert "the arithmetic of the chunk is free" in said
+    assert ("but not the experts of its own that it brings" in said) == (together > alone * (1 + 1e-9))
+    assert ("are read once" in spoken(words_batch.gathered(n))) == (together <= alone * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("name", cm.model())
+def test_a_decode_finds_what_its_layer_keeps(name):
+    model = cm.model(name)
+    for kind in range(len(layer_kinds(model))):
+        n = numbers(model, kind=kind)
+        below, head = words.below_picture(n, equal=False), spoken(words.headline(n))
+        if "it keeps a state" in head:
+            assert "one token over a state that is already there" in below
+        else:
+            assert ("one token over" in below) == bool(n.prefill.block("keys") or n.prefill.block("latent"))
+    assert ("The states, " in spoken(words_batch.gathered(n))) == (not model.kv_values_per_token)
+
+
+def test_one_is_not_several():
+    n = numbers(run=Run(1, 1), tokens=2, chunk=1, lengths=(1,))
+    everything = [words_run.intro(n), words_run.triangle(n), words_batch.gathered(n), words_batch.mixed(n)]
+    assert not re.search(r"\b1 (rows|tokens|decodes)\b", spoken(everything))
+    assert "1 row instead of 1, " in spoken(words_run.triangle(n))
+    assert "and cannot take less" in spoken(words_run.intro(n))
+    assert scenes.run(numbers(run=Run(1, 2)), equal=False, measure="rows")["triangle"]["saved"].endswith(": 1 row")
+
+
 def test_below_the_crossing_the_page_says_that_no_time_is_saved():
     assert "23,900 rows instead of 219, 109 times the arithmetic, and 71.2 ms instead of 71.2 ms." in spoken(
         words_run.triangle(numbers())
@@ -347,7 +435,7 @@ def test_an_estimate_counts_everything_and_says_so():
     at = open_app("shapes", rates="calibrated")
     assert not at.exception
     assert "estimate of the step" in figures(at)
-    assert "takes about" in text(at)
+    assert "and take about" in text(at)
 
 
 @pytest.mark.parametrize(
