@@ -257,7 +257,7 @@ def bills_by_context_spec() -> Spec:
         "Bytes for a token against the context",
         names,
         lower="weights",
-        own=_own_bill("format(datum.at,',')+' tokens'"),
+        own=_own_bill("format(datum.at,',')+(datum.at==1?' token':' tokens')"),
     )
 
 

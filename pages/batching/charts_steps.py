@@ -32,7 +32,8 @@ def ways_spec() -> Spec:
 
 def _bars(plane: Plane, shown: str, meaning: str, low: float, high: float) -> Spec:
     top = f"datum.lane*{_LANE}+{_TOP}"
-    what = "(datum.prompt>0?format(datum.prompt,',')+' tokens of the prompt'+(datum.decoding?' and ':''):'')"
+    some = "format(datum.prompt,',')+(datum.prompt==1?' token':' tokens')+' of the prompt'"
+    what = f"(datum.prompt>0?{some}+(datum.decoding?' and ':''):'')"
     long = format.vega(format.SECONDS, "datum.end-datum.start")
     said = f"'step of '+{what}+(datum.decoding?'a token of each sequence':'')+', '+{long}"
     bar = {

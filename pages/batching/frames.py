@@ -74,7 +74,7 @@ def _context_wall(b: Batching) -> Dataset:
     if not longest < b.last_context:
         return nothing(*_WALL)
     each = "" if b.batch == 1 else " each"
-    text = f"memory ends at {format.count(longest)} tokens{each}" if longest else "no sequence fits into memory"
+    text = f"memory ends at {format.many(longest, 'token')}{each}" if longest else "no sequence fits into memory"
     short = f"memory: {format.count(longest)}" if longest else "memory: none fits"
     return row(at=longest, inside=True, some=longest > 0, text=text, short=short)
 

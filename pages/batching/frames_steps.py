@@ -64,7 +64,7 @@ def _wait(a: Arrival, name: str, lane: int) -> dict[str, Any]:
     longest = int(np.argmax(np.diff(tokens)))
     title = LANES[name].format(format.count(min(a.chunk, a.prompt)))
     steps = len(way.seconds)
-    counted = f" ({format.count(steps)} steps)" if name == "chunked" else ""
+    counted = f" ({format.many(steps, 'step')})" if name == "chunked" else ""
     wait, first = format.seconds(way.longest_wait), format.seconds(way.first_token)
     return {
         "lane": lane,

@@ -64,7 +64,7 @@ def _invitation(b: Batching) -> list[Part]:
     if b.stretch is None:
         return [
             (
-                f"Over {count(b.context)} cached tokens little is shared: from the second on, each further sequence "
+                f"Over {many(b.context, 'cached token')} little is shared: from the second on, each further sequence "
                 "is one that the others wait for."
             )
         ]
@@ -88,9 +88,10 @@ def trouble(b: Batching) -> str:
             "more "
             "GPUs or narrower weights. The times below are those of a step that this memory cannot hold."
         )
+    do, choose = ("does", "a shorter one") if b.batch == 1 else ("do", "fewer, or shorter ones")
     return (
-        f"{sequences(b.batch)} of {count(b.context)} tokens do not fit into {chips}: memory ends at "
-        f"{count(b.fit.max_batch)}. Choose fewer, or shorter ones. The times below are those of a step that this "
+        f"{sequences(b.batch)} of {many(b.context, 'token')} {do} not fit into {chips}: memory ends at "
+        f"{count(b.fit.max_batch)}. Choose {choose}. The times below are those of a step that this "
         "memory cannot hold."
     )
 
@@ -141,7 +142,7 @@ def _memory(b: Batching) -> str:
             "Memory page, and a wall stands where it ends."
         )
     return (
-        f"The wall: {sequences(b.fit.max_batch)} of {count(b.context)} tokens fit beside the weights, if "
+        f"The wall: {sequences(b.fit.max_batch)} of {many(b.context, 'token')} fit beside the weights, if "
         f"{round(100 * b.memory.utilization)}{NBSP}% of the memory may be used.{_whole_caches(b)}"
     )
 
@@ -323,7 +324,7 @@ def bills(b: Batching) -> Text:
     read = "read once" if b.experts is None else "read with the experts that turn up"
     return (
         f"For each token of output a sequence is charged its share of the weights, which are {read} and split B ways, "
-        f"and its own {b.kept}, which nobody else can use. On {_gpu(b)}, a token over {count(b.context)} cached ones."
+        f"and its own {b.kept}, which nobody else can use. On {_gpu(b)}, a token over {many(b.context, 'cached one')}."
     )
 
 

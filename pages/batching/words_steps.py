@@ -58,11 +58,15 @@ def ways_lines(a: Arrival) -> list[Line]:
         ),
         Line(
             "first token",
-            f"of the prompt, after {count(a.prompt)} ÷ {count(chunk)} steps in whole ones",
+            f"of the prompt, after {count(a.prompt)} ÷ {count(chunk)}, in whole ones {_steps(chunked)}",
             seconds(chunked.first_token),
             gap=True,
         ),
     ]
+
+
+def _steps(way: Way) -> str:
+    return many(len(way.seconds), "step")
 
 
 class _Row(NamedTuple):
@@ -220,7 +224,7 @@ def free_alt(a: Arrival) -> str:
     """The message of the picture of chunks."""
     return (
         f"Time of a step against the tokens of a prompt in it, beside {sequences(a.load.batch)} over "
-        f"{count(a.load.context)} cached tokens each. It waits for memory up to {_largest(a.room)} with the caches "
+        f"{many(a.load.context, 'cached token')} each. It waits for memory up to {_largest(a.room)} with the caches "
         f"counted, up to {_largest(a.room_of_weights)} counting weights alone."
     )
 
@@ -298,7 +302,7 @@ def largest_chunk(a: Arrival) -> Question:
     if a.room < 1:
         asked = "the step has no arithmetic to give away. What does the smallest chunk of a prompt cost?"
     return Question(
-        f"Beside {sequences(a.load.batch)} over {count(a.load.context)} cached tokens each: {asked}",
+        f"Beside {sequences(a.load.batch)} over {many(a.load.context, 'cached token')} each: {asked}",
         f"Show chunks of {count(chunk)}",
         {"prefill_chunk": chunk, "count": "attention"},
     )

@@ -490,6 +490,26 @@ def test_the_weights_of_a_mixture_are_not_said_to_be_read_once_for_all(b):
     assert ("of weights, with the experts of" in told) == (b.experts is not None and not b.estimates)
 
 
+ALL_ONE = {"batch": 1, "context": 1, "prompt": 1, "prefill_chunk": 1, "drafts": 1}
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"count": "attention"}, {"model": "mixtral-8x7b", "tensor_parallel": 8, "rates": "calibrated"}]
+)
+def test_one_is_not_several(query):
+    at = opened.open_page(PAGE, **ALL_ONE, **query)
+    drawn = [opened.alt(at, number) for number in range(len(at.get("vega_lite_chart")))]
+    several = re.findall(
+        r"(?<!\+ )\b1 (?:cached )?(?:tokens|ones|steps|sequences|experts|GPUs)\b", app.text(at) + str(drawn)
+    )
+    assert not several
+
+
+def test_one_sequence_does_not_fit():
+    long = load("llama-3.1-8b", batch=1, context=1_000_000)
+    assert said(words.trouble(long)).startswith("1 sequence of 1,000,000 tokens does not fit into H100 SXM: ")
+
+
 def test_one_sequence_agrees_with_nobody():
     assert (
         said(words.experts_lines(load("mixtral-8x7b", "h200-sxm", batch=1))[0].expression) == "those of its one token"
