@@ -58,7 +58,7 @@ def ways_lines(a: Arrival) -> list[Line]:
         ),
         Line(
             "first token",
-            f"of the prompt, after {count(a.prompt)} ÷ {count(chunk)}, in whole ones {_steps(chunked)}",
+            f"of the prompt, after {_steps(chunked)}: {count(a.prompt)} ÷ {count(chunk)}, in whole ones",
             seconds(chunked.first_token),
             gap=True,
         ),
