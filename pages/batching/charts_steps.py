@@ -128,7 +128,7 @@ def _chunk_mark(plane: Plane) -> Spec:
     estimated, floor = "datum.estimates", plane.py("datum.floor_start")
     apart = f"({plane.py('datum.weights_start')}-{floor}>{layers.TYPE_LINE}*({estimated}?3:2))"
     estimate = at("8", f"{plane.py('datum.estimate_start')}-9")
-    floor_y = f"{floor}+({estimated}?{layers.TYPE_LINE}+3:-9)"
+    floor_y = f"{floor}+({estimated}||datum.rises?{layers.TYPE_LINE}+3:-9)"
     return layers.over(
         "own",
         layers.label("datum.floor_name", "memory", at("8", floor_y), weight=600),

@@ -21,6 +21,7 @@ from pages.parts.plane import padded
 LANES = {"apart": "a step each", "together": "one step together", "chunked": "in chunks of {}"}
 _MOST_BARS = 90  # of a lane; beyond, equal steps are drawn as one
 _MOST_DECODES = 30
+_NAMED = 6.0  # tokens of a prompt over which a name at the left end of the chunks reaches
 
 
 @lru_cache(maxsize=64)
@@ -94,7 +95,7 @@ def chunk(a: Arrival) -> frames.Data:
         "frame": row(left=LEFT, right=a.largest, bottom=bottom, top=top),
         "curve": stacked({**segments(floor.bound, chunk=chunks, seconds=floor.seconds), "curve": "floor"}, *others),
         "room": _room(a),
-        "own": _own_chunk(a, float(floor.seconds[0]), float(alone.seconds[0])),
+        "own": _own_chunk(a, float(alone.seconds[0])),
     }
 
 
@@ -109,8 +110,8 @@ def _room(a: Arrival) -> Dataset:
             "at": room,
             "seconds": float(a.mixed(price, room).seconds),
             "lane": lane,
-            "text": f"waits for memory up to {format.count(math.floor(room))}, {words}",
-            "short": f"memory up to {format.count(math.floor(room))}, {words.split(',')[0]}",
+            "text": f"free up to {format.count(math.floor(room))}, {words}",
+            "short": f"up to {format.count(math.floor(room))}, {words.split(',')[0]}",
         }
         for lane, (words, room, price) in enumerate(counts)
         if 1 < room < a.largest
@@ -118,12 +119,16 @@ def _room(a: Arrival) -> Dataset:
     return rows(ends) if ends else nothing("at", "seconds", "lane", "text", "short")
 
 
-def _own_chunk(a: Arrival, floor: float, weights: float) -> Dataset:
-    """The page's chunk, and how high the curves begin."""
+def _own_chunk(a: Arrival, weights: float) -> Dataset:
+    """The page's chunk, and how high the curves begin; of the estimate, how high it is where its name ends.
+
+    A floor that rises at once, as that of a mixture does, would run through a name above it: it has its name below.
+    """
+    floor, further = a.mixed(a.load.floor, np.array([1.0, _NAMED])).seconds
     chunk = min(a.chunk, a.prompt)
     seconds = float(a.mixed(a.load.price if a.load.estimates else a.load.floor, chunk).seconds)
     name = f"with the caches of {format.count(a.load.batch)}"
-    estimate = float(a.mixed(a.load.price, 1.0).seconds) if a.load.estimates else floor
+    estimate = float(a.mixed(a.load.price, _NAMED).seconds) if a.load.estimates else floor
     return row(
         chunk=chunk,
         seconds=seconds,
@@ -132,6 +137,7 @@ def _own_chunk(a: Arrival, floor: float, weights: float) -> Dataset:
         floor_name=f"its floor, {name}" if a.load.estimates else name,
         estimate_start=estimate,
         estimates=a.load.estimates,
+        rises=bool(further > 1.1 * floor),  # by more than the halo of a name
         text=f"chunk of {format.count(chunk)}: {format.seconds(seconds)}",
     )
 
