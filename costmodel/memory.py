@@ -25,6 +25,29 @@ _LONGEST = 1e12  # tokens; a model without a cache that grows has no longest con
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayerCaches:
+    """The cache of one sequence in all layers of one kind, on one GPU of the group.
+
+    Attributes
+    ----------
+    mixer: where tokens meet in these layers. layers: how many there are.
+    token_bytes: bytes that a token leaves in all of them together.
+    tokens: tokens of the sequence that each of them keeps. places: tokens that its whole blocks have room for.
+    """
+
+    mixer: Mixer
+    layers: int
+    token_bytes: float
+    tokens: float
+    places: int
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of the blocks in all of these layers."""
+        return self.token_bytes * self.places
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fit:
     """What one GPU of the group holds. All bytes are resident bytes on one GPU.
 
@@ -35,8 +58,11 @@ class Fit:
     kv_pool_bytes: what is left for caches and states; negative when the weights alone do not fit.
     sequence_bytes: cache and state of one sequence of ``context`` tokens, rounded up to blocks.
     state_bytes: recurrent state of one sequence.
-    kv_tokens: tokens of cache that the pool holds, in sequences of ``context``.
-    blocks: blocks of ``block_size`` tokens that the pool holds.
+    caches: what that cache is made of, an entry for each kind of layer that keeps one.
+    pools: GPUs that keep sequences of their own: the whole group where attention is data parallel; else 1, as each GPU
+        keeps its part of every sequence.
+    kv_tokens: tokens of cache that one pool holds, in sequences of ``context``.
+    blocks: blocks of ``block_size`` tokens that one pool holds.
     max_batch: sequences of ``context`` tokens that fit together (over the whole group where attention is data
         parallel). max_context: longest context that fits at ``batch``; inf for a model whose cache does not grow.
     fits: whether ``batch`` sequences of ``context`` tokens fit.
@@ -49,6 +75,8 @@ class Fit:
     kv_pool_bytes: float
     sequence_bytes: float
     state_bytes: float
+    caches: tuple[LayerCaches, ...]
+    pools: int
     kv_tokens: int
     blocks: int
     block_size: int
@@ -103,8 +131,8 @@ def memory(
     formats, usable = settle(model, hw, precision), _usable(hw)
     if weight_bytes is None:
         weight_bytes = resident_bytes(model, formats, tensor_parallel, attention_parallel)
-    groups = tensor_parallel if attention_parallel == "data" else 1
-    shard, kv = Shard(tensor_parallel // groups), DTYPES[formats.kv].bytes
+    pools = tensor_parallel if attention_parallel == "data" else 1
+    shard, kv = Shard(tensor_parallel // pools), DTYPES[formats.kv].bytes
     cache = _Cache(model, shard, kv, block_size, allocation, latent_cache)
     pool = usable * utilization - weight_bytes - reserve_bytes
     return Fit(
@@ -114,7 +142,9 @@ def memory(
         reserve_bytes=reserve_bytes,
         block_size=block_size,
         state_bytes=cache.state_bytes,
-        **cache.filling(pool, context, batch or 1, groups),
+        caches=cache.of_sequence(context),
+        pools=pools,
+        **cache.filling(pool, context, batch or 1, pools),
     )
 
 
@@ -185,8 +215,8 @@ class _Cache:
     allocation: Allocation
     latent_cache: LatentCache = "latent"
 
-    def filling(self, pool: float, context: float, wanted: int, groups: int) -> dict[str, Any]:
-        """How far ``pool`` bytes on each of ``groups`` independent GPUs go."""
+    def filling(self, pool: float, context: float, wanted: int, pools: int) -> dict[str, Any]:
+        """How far ``pool`` bytes go on each of ``pools`` GPUs with sequences of their own."""
         each = self.sequence_bytes(context)
         held = max(pool, 0.0) / each if each else math.inf
         blocks = _floor(held * math.ceil(context / self.block_size))
@@ -195,9 +225,9 @@ class _Cache:
             "sequence_bytes": each,
             "kv_tokens": blocks * self.block_size,
             "blocks": blocks,
-            "max_batch": _floor(held) * groups,
-            "max_context": self.longest(pool, math.ceil(wanted / groups)),
-            "fits": pool > 0 and wanted <= _floor(held) * groups,
+            "max_batch": _floor(held) * pools,
+            "max_context": self.longest(pool, math.ceil(wanted / pools)),
+            "fits": pool > 0 and wanted <= _floor(held) * pools,
         }
 
     @cached_property
@@ -205,19 +235,37 @@ class _Cache:
         """Recurrent state of one sequence."""
         return self.model.state_bytes / self.shard.n
 
+    def of_sequence(self, context: float) -> tuple[LayerCaches, ...]:
+        """The cache of one sequence of ``context`` tokens, by kind of layer."""
+        return tuple(
+            LayerCaches(
+                mixer=mixer,
+                layers=by_mixer(self.model)[mixer],
+                token_bytes=each,
+                tokens=self._kept(mixer, context),
+                places=self._places(mixer, context),
+            )
+            for mixer, each in self._bytes_by_mixer
+        )
+
     def sequence_bytes(self, context: float) -> float:
         """Cache in whole blocks, and state, of one sequence of ``context`` tokens."""
-        cache = sum(each * self._blocks(mixer, context) * self.block_size for mixer, each in self._bytes_by_mixer)
-        return cache + self.state_bytes
+        # Not the sum over of_sequence: a search asks this for dozens of contexts.
+        return sum(each * self._places(mixer, context) for mixer, each in self._bytes_by_mixer) + self.state_bytes
 
     @cached_property
     def _bytes_by_mixer(self) -> list[tuple[Mixer, float]]:
-        """Bytes a token leaves on this GPU in all layers of each kind of mixer: looked up once for a search."""
-        return [(mixer, self._token_bytes(mixer) * layers) for mixer, layers in by_mixer(self.model).items()]
+        """Bytes a token leaves on this GPU in all layers of each kind that has a cache: looked up once for a search."""
+        kinds = by_mixer(self.model).items()
+        return [(mixer, self._token_bytes(mixer) * layers) for mixer, layers in kinds if mixer.kv_values_per_token]
 
-    def _blocks(self, mixer: Mixer, context: float) -> int:
-        kept = mixer.kv_tokens(context) if self.allocation == "windowed" else context
-        return math.ceil(kept / self.block_size)
+    def _kept(self, mixer: Mixer, context: float) -> float:
+        """Tokens of a sequence that a layer is given room for."""
+        return mixer.kv_tokens(context) if self.allocation == "windowed" else context
+
+    def _places(self, mixer: Mixer, context: float) -> int:
+        """The same in whole blocks."""
+        return math.ceil(self._kept(mixer, context) / self.block_size) * self.block_size
 
     def _token_bytes(self, mixer: Mixer) -> float:
         """Bytes a token leaves in one layer's cache on this GPU; a latent is on every GPU whole."""

@@ -164,7 +164,7 @@ def _beside(text: str, x: str, y: float, show: str, weight: int = 400) -> Spec:
 _NAMES = {
     "weights": ("'weights'", "memory"),
     "reserve": ("'reserve'", "muted"),
-    "caches": ("(batch==1?'1 cache':format(batch,',')+' caches')", "ink"),
+    "caches": ("(format(batch,',')+' '+keeps+(batch==1?'':'s'))", "ink"),
     "room": (f"({PHONE}?format(more,',')+' more':'room for '+format(more,',')+' more')", "muted"),
     "kept": ("'left to others'", "muted"),
 }
@@ -180,7 +180,9 @@ def _names() -> Spec:
 
 def _name(kind: str, text: str, meaning: str) -> Spec:
     batch, more = chart.first("frame", "batch", 1), chart.first("frame", "more", 0)
-    text = text.replace("batch", batch).replace("more,", f"{more},") if kind in {"caches", "room"} else text
+    if kind in {"caches", "room"}:
+        keeps = chart.first("frame", "keeps", "'cache'")
+        text = text.replace("batch", batch).replace("more,", f"{more},").replace("keeps", keeps)
     needs = f"max({text_width('datum.words')},{text_width('datum.size')})"
     x = "datum.start*gib+2"
     return {

@@ -14,8 +14,8 @@ import pandas as pd
 import costmodel as cm
 from costmodel.dtypes import DTYPES, KV_DTYPES
 from costmodel.hardware import GIB
-from costmodel.model import Attention, LatentAttention, Mixer, by_mixer
-from pages.parts.layers import kv_heads_on_gpu
+from costmodel.memory import resident_bytes
+from costmodel.model import LatentAttention, by_mixer
 from pages.parts.scenario import Scenario
 
 Allocation = Literal["windowed", "full"]
@@ -95,13 +95,18 @@ class Memory:
         return _fit(self)
 
     @property
+    def all_weight_bytes(self) -> float:
+        """Weights of the whole model, as one GPU alone would hold them."""
+        return resident_bytes(self.model, self.scenario.formats)
+
+    @property
     def sequences_on_gpu(self) -> int:
         """Sequences whose caches lie on one GPU: all, or its share where attention is data parallel."""
-        return math.ceil(self.batch / self.gpus) if self.attention_parallel == "data" else self.batch
+        return math.ceil(self.batch / self.fit.pools)
 
     @property
     def _most_on_gpu(self) -> int:
-        return self.fit.max_batch // (self.gpus if self.attention_parallel == "data" else 1)
+        return self.fit.max_batch // self.fit.pools
 
     @property
     def more_on_gpu(self) -> int:
@@ -137,6 +142,11 @@ class Memory:
         """Whether some layer keeps a cache that grows with the sequence."""
         return self.model.kv_values_per_token > 0
 
+    @property
+    def keeps(self) -> Literal["cache", "state"]:
+        """What is kept of a sequence, in a word: a model without a cache keeps states alone."""
+        return "cache" if self.has_cache else "state"
+
     def allocated(self, allocation: Allocation) -> Memory:
         """The same under one of the two ways of allocating."""
         return replace(self, allocation=allocation)
@@ -145,19 +155,6 @@ class Memory:
     def block_tokens(self) -> int:
         """Tokens that the blocks of one sequence have room for."""
         return math.ceil(self.context / self.block_size) * self.block_size
-
-    # ---- a token and a sequence, by kind of layer ------------------------------------------------------------
-
-    def kept(self) -> Iterator[tuple[Mixer, int, float, int]]:
-        """Yield each mixer that keeps a cache, its layers, bytes a token and layer on this GPU, and tokens kept."""
-        shards = 1 if self.attention_parallel == "data" else self.gpus
-        size = DTYPES[self.scenario.formats.kv].bytes
-        for mixer, layers in by_mixer(self.model).items():
-            if mixer.kv_values_per_token:
-                heads = kv_heads_on_gpu(mixer, shards) / mixer.kv_heads if isinstance(mixer, Attention) else 1.0
-                tokens = mixer.kv_tokens(self.context) if self.allocation == "windowed" else self.context
-                blocks = math.ceil(tokens / self.block_size)
-                yield mixer, layers, mixer.kv_values_per_token * heads * size, blocks * self.block_size
 
     # ---- what the pictures are drawn from --------------------------------------------------------------------
 
@@ -184,6 +181,7 @@ class Memory:
             "usable": fit.usable_bytes / GIB, "budget": fit.budget_bytes / GIB, "needed": self.needed_bytes / GIB,
             "right": max(fit.usable_bytes, self.needed_bytes) / GIB, "over": self.over_bytes / GIB,
             "batch": self.sequences_on_gpu, "more": self.more_on_gpu,
+            "keeps": self.keeps,
         }  # fmt: skip
         ticks = pd.DataFrame({"at": list(self._ticks())}, dtype=float)
         return {"frame": pd.DataFrame([frame]), "parts": pd.DataFrame(rows), "ticks": ticks}

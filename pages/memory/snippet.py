@@ -19,6 +19,7 @@ def code(m: Memory, packed: str = "") -> str:
         f"    attention_parallel={snippets.literal(m.attention_parallel)},",
         ")",
     ]
-    expressions = ["fit.weight_bytes", "fit.kv_pool_bytes", "fit.kv_tokens", "fit.max_batch", "fit.max_context"]
+    fitting = "fit.kv_tokens * fit.pools" if m.has_cache else snippets.literal("any number")
+    expressions = ["fit.weight_bytes", "fit.kv_pool_bytes", fitting, "fit.max_batch", "fit.max_context"]
     figures = snippets.figures(words.figures(m), expressions)
     return snippets.program("Memory", m.scenario, body=body, figures=figures, packed=packed)

@@ -19,13 +19,16 @@ from pages.parts.format import (
     count,
     gibibytes,
     gigabytes,
+    many,
     marketed,
     parameters,
     percent,
     percentage,
     quantity,
+    sequences,
     significant,
     tokens,
+    width,
 )
 from pages.parts.layers import cached_values, mixer_name
 
@@ -45,13 +48,22 @@ def machine(m: Memory) -> str:
     return m.hardware.name if m.gpus == 1 else f"{m.gpus} × {m.hardware.name}"
 
 
-def _sequences(number: float, of: int | None = None) -> str:
-    each = "" if of is None else f" of {count(of)} tokens"
-    return f"{count(number)} sequence{'' if number == 1 else 's'}{each}"
+def _sequences(number: float, of: int) -> str:
+    return f"{sequences(number)} of {many(of, 'token')}"
+
+
+def _kept(m: Memory, number: float) -> str:
+    """What is kept of so many sequences, in a word."""
+    return m.keeps + "s" * (number != 1)
 
 
 def _longest(fit: cm.Fit) -> str:
     return _ANY if math.isinf(fit.max_context) else count(fit.max_context)
+
+
+def _length(fit: cm.Fit) -> str:
+    """The longest context with its unit."""
+    return _ANY if math.isinf(fit.max_context) else many(fit.max_context, "token")
 
 
 # ---- headline, notes, figures ----------------------------------------------------------------------------------
@@ -87,7 +99,7 @@ def _it_fits(m: Memory) -> list[Words]:
         _weights(m),
         f" of weights{gpu}, {machine(m)} {have} room for ",
         Ink(count(m.fit.max_batch), "", strong=True),
-        f" sequence{'s' * (m.fit.max_batch != 1)} of {count(m.context)} tokens of {m.model.name}, ",
+        f" {'sequence' if m.fit.max_batch == 1 else 'sequences'} of {many(m.context, 'token')} of {m.model.name}, ",
         Ink(gibibytes(m.fit.sequence_bytes), "", strong=True),
         f"{each_on} for each one. A batch of {count(m.batch)} fits.",
     ]
@@ -107,7 +119,7 @@ def _caches_too_many(m: Memory) -> list[Words]:
     one = m.batch == 1
     reserve = f" and a reserve of {gibibytes(m.fit.reserve_bytes)}" if m.fit.reserve_bytes else ""
     return [
-        f": the cache{'s' * (not one)} of {_sequences(m.batch, m.context)} of {m.model.name} take{'s' * one} ",
+        f": the {_kept(m, m.batch)} of {_sequences(m.batch, m.context)} of {m.model.name} take{'s' * one} ",
         Ink(gibibytes(m.cache_bytes), "", strong=True),
         " beside ",
         _weights(m),
@@ -125,7 +137,7 @@ def below_picture(m: Memory) -> str:
         said += "Nothing is reserved for activations, graphs and the runtime: give a reserve to see what is left. "
     made_for = m.model.max_context
     if made_for and m.fit.max_context > made_for:
-        longest = _longest(m.fit) + ("" if math.isinf(m.fit.max_context) else " tokens")
+        longest = _length(m.fit)
         said += f"{m.model.name} was made for {count(made_for)} tokens; memory alone would hold {longest}."
     return said
 
@@ -135,8 +147,8 @@ def figures(m: Memory) -> list[Figure]:
     fit = m.fit
     return [
         Figure("weights" if m.gpus == 1 else "weights, each GPU", gibibytes(fit.weight_bytes), "memory"),
-        Figure("left for caches", gibibytes(fit.kv_pool_bytes) if fit.kv_pool_bytes > 0 else "nothing"),
-        Figure("tokens that fit", tokens(fit.kv_tokens).value if m.has_cache else "any number"),
+        Figure(f"left for {_kept(m, 2)}", gibibytes(fit.kv_pool_bytes) if fit.kv_pool_bytes > 0 else "nothing"),
+        Figure("tokens that fit", tokens(fit.kv_tokens * fit.pools).value if m.has_cache else "any number"),
         Figure(f"sequences of {count(m.context)}", count(fit.max_batch)),
         Figure(f"longest context, B = {count(m.batch)}", _longest(fit)),
     ]
@@ -158,7 +170,7 @@ def part_name(m: Memory, part: Part) -> str:
     names = {
         "weights": "weights" + (f", one of {m.gpus} shares" if m.gpus > 1 else ""),
         "reserve": "reserve: activations, graphs, runtime",
-        "caches": f"caches of {_sequences(m.sequences_on_gpu)}",
+        "caches": f"{_kept(m, m.sequences_on_gpu)} of {sequences(m.sequences_on_gpu)}",
         "room": f"room for {count(m.more_on_gpu)} more",
         "kept": f"not for the engine to use ({percent(1 - m.utilization)})",
     }
@@ -198,7 +210,7 @@ def two_ways_table(m: Memory) -> Table:
     ways = [m.allocated("windowed"), m.allocated("full")]
     rows = [
         ("a sequence", [gibibytes(way.fit.sequence_bytes) for way in ways]),
-        (f"sequences of {count(m.context)} tokens", [count(way.fit.max_batch) for way in ways]),
+        (f"sequences of {many(m.context, 'token')}", [count(way.fit.max_batch) for way in ways]),
         (f"longest context, B = {count(m.batch)}", [_longest(way.fit) for way in ways]),
     ]
     return Table(
@@ -236,7 +248,7 @@ def _room(m: Memory) -> list[Line]:
     return [
         Line("usable", f"what a program can use{on_the_box}{given}", _both(fit.usable_bytes)),
         Line("may be used", f"{gibibytes(fit.usable_bytes, 4)} × {m.utilization:g}", _both(fit.budget_bytes)),
-        Line("weights", _parameters(m), _both(fit.weight_bytes, "memory")),
+        *_weight_lines(m),
         Line(
             "pool",
             [*pool, f" − {quantity(fit.reserve_bytes, BINARY_BYTES, 4, trim=True)} of reserve"],
@@ -245,43 +257,73 @@ def _room(m: Memory) -> list[Line]:
     ]
 
 
+def _weight_lines(m: Memory) -> list[Line]:
+    """The weights of the model, and how they come to those of one GPU."""
+    whole, own = m.all_weight_bytes, m.fit.weight_bytes
+    lines = [Line("weights", _parameters(m), _both(whole, "memory"))]
+    if m.gpus == 1:
+        return lines
+    divided: list[Words] = [Ink(gibibytes(whole, 4), "memory"), f" ÷ {m.gpus} GPUs"]
+    more = own - whole / m.gpus
+    if more > _EXACT * own:
+        divided += [" + ", Ink(gibibytes(more, 4), "memory"), f", as {_undivided(m)}"]
+    return [*lines, Line("on each GPU", divided, _both(own, "memory"))]
+
+
 def _parameters(m: Memory) -> str:
     params = m.model.total_params
-    share = f" ÷ {m.gpus} GPUs" if m.gpus > 1 else ""
     for size in (4.0, 2.0, 1.0):
-        if abs(params * size / m.gpus - m.fit.weight_bytes) <= _EXACT * m.fit.weight_bytes:
-            return f"{count(params)} parameters × {size:g} byte{'' if size == 1 else 's'}{share}"
-    stored = f"each as it is stored (mostly {m.scenario.stored_weights})"
-    divided = f", divided over {m.gpus} GPUs; norms are on each" if m.gpus > 1 else ""
-    return f"{parameters(params)} parameters, {stored}{divided}"
+        if abs(params * size - m.all_weight_bytes) <= _EXACT * m.all_weight_bytes:
+            return f"{count(params)} parameters × {width(size)}"
+    return f"{parameters(params)} parameters, each as it is stored (mostly {m.scenario.stored_weights})"
+
+
+def _undivided(m: Memory) -> str:
+    """What a GPU of the group keeps more of than its share."""
+    if m.fit.pools > 1:
+        return "attention and norms are whole on each"
+    copies = _copies(m)
+    return (
+        f"norms are whole on each, and each KV head on {copies}"
+        if copies > 1
+        else "norms and the like are whole on each"
+    )
+
+
+def _copies(m: Memory) -> int:
+    """How often the KV head that is kept most is kept in the group."""
+    heads = [kind.mixer.kv_heads for kind in m.fit.caches if isinstance(kind.mixer, Attention)]
+    return max(1, m.gpus // m.fit.pools // min(heads, default=m.gpus))
 
 
 def _token(m: Memory) -> list[Line]:
     size = DTYPES[m.scenario.formats.kv].bytes
-    lines: list[Line] = []
-    for mixer, layers, each, _ in m.kept():
-        expression = f"{layers} layer{'' if layers == 1 else 's'} × {_values(m, mixer)} × {size:g} bytes"
-        lines.append(Line(f"a token, {mixer_name(mixer)}", expression, _bytes(layers * each), gap=not lines))
-    return lines
+    return [
+        Line(
+            f"a token, {mixer_name(kind.mixer)}",
+            f"{many(kind.layers, 'layer')} × {_values(m, kind.mixer)} × {width(size)}",
+            _bytes(kind.token_bytes),
+            gap=not number,
+        )
+        for number, kind in enumerate(m.fit.caches)
+    ]
 
 
 def _values(m: Memory, mixer: Mixer) -> str:
     assert isinstance(mixer, (Attention, LatentAttention))  # noqa: S101  # a recurrent layer keeps nothing a token
-    return cached_values(mixer, 1 if m.attention_parallel == "data" else m.gpus)
+    return cached_values(mixer, m.gpus // m.fit.pools)
 
 
 def _sequence(m: Memory) -> list[Line]:
     lines: list[Line] = []
-    for mixer, layers, each, kept in m.kept():
-        blocks = f"{count(kept / m.block_size)} block{'s' * (kept > m.block_size)} of {m.block_size}"
-        seen = mixer.kv_tokens(m.context) if m.allocation == "windowed" else m.context
-        expression = f"{count(seen)} tokens in {blocks}: {count(kept)} × {_bytes(layers * each)}"
-        lines.append(
-            Line(f"a cache, {mixer_name(mixer)}", expression, str(gibibytes(kept * layers * each, 4)), gap=not lines)
-        )
+    for kind in m.fit.caches:
+        blocks = f"{many(kind.places / m.block_size, 'block')} of {m.block_size}"
+        expression = f"{many(kind.tokens, 'token')} in {blocks}: {count(kind.places)} × {_bytes(kind.token_bytes)}"
+        size = str(gibibytes(kind.bytes, 4))
+        lines.append(Line(f"a cache, {mixer_name(kind.mixer)}", expression, size, gap=not lines))
     together = "the caches of its layers"
     if m.fit.state_bytes:
-        state, together = str(gibibytes(m.fit.state_bytes, 4)), "caches and state"
+        state, together = str(gibibytes(m.fit.state_bytes, 4)), "caches and state" if lines else "its state"
         lines.append(Line("a state", "of the recurrent layers, however long the sequence", state, gap=not lines))
     return [*lines, Line("a sequence", together, _both(m.fit.sequence_bytes))]
 
@@ -289,13 +331,15 @@ def _sequence(m: Memory) -> list[Line]:
 def _together(m: Memory) -> list[Line]:
     fit = m.fit
     pool, each = gibibytes(max(0.0, fit.kv_pool_bytes), 4), gibibytes(fit.sequence_bytes, 4)
-    groups = f", on each of {m.gpus} GPUs" if m.attention_parallel == "data" and m.gpus > 1 else ""
+    times = f" × {fit.pools} GPUs" if fit.pools > 1 else ""
+    whole = f"whole ones on each{times}" if times else "whole ones"
+    blocks = f"{many(fit.blocks, 'block')} × {m.block_size}{times}"
     return [
-        Line("sequences", f"{pool} ÷ {each}, whole ones{groups}", Ink(count(fit.max_batch), "", strong=True), gap=True),
-        Line("tokens", f"{count(fit.blocks)} blocks × {m.block_size}", Ink(count(fit.kv_tokens), "", strong=True)),
+        Line("sequences", f"{pool} ÷ {each}, {whole}", Ink(count(fit.max_batch), "", strong=True), gap=True),
+        *([Line("tokens", blocks, Ink(count(fit.kv_tokens * fit.pools), "", strong=True))] if m.has_cache else []),
         Line(
             "longest context",
-            f"at which {_sequences(m.batch)} fit{'s' * (m.batch == 1)}",
+            f"at which {sequences(m.batch)} fit{'s' * (m.batch == 1)}",
             Ink(_longest(fit), "", strong=True),
         ),
     ]
@@ -305,27 +349,45 @@ def rounding(m: Memory) -> str:
     """What rounding to blocks costs at this context, and that there is no window to save anything."""
     if not m.has_cache:
         return "No layer keeps a cache: a sequence has a state of fixed size, however long it is."
-    return _blocks(m) + ("" if m.windowed else " No layer has a window: all keep the whole context.")
+    return _blocks(m) + ("" if m.windowed else f" No layer has a window: {_all_keep(m)} the whole context.")
+
+
+def _all_keep(m: Memory) -> str:
+    """Who keeps the whole context: every layer, or those that have a cache."""
+    caching, layers = sum(kind.layers for kind in m.fit.caches), m.model.num_layers
+    if caching == layers:
+        return "all keep"
+    return (
+        f"the {count(caching)} of {count(layers)} that keep a cache keep"
+        if caching > 1
+        else (f"the one of {count(layers)} that keeps a cache keeps")
+    )
 
 
 def _blocks(m: Memory) -> str:
     spare = m.block_tokens - m.context
     if not spare:
-        return f"{count(m.context)} tokens fill their blocks of {m.block_size} exactly."
+        fill = "fills its block" if m.context == 1 else "fill their blocks"
+        return f"{many(m.context, 'token')} {fill} of {m.block_size} exactly."
     places = "1 place of the last one stays" if spare == 1 else f"{count(spare)} places of the last one stay"
-    held = f"Blocks of {m.block_size} hold {count(m.block_tokens)} tokens"
+    held = f"Blocks of {m.block_size} hold {many(m.block_tokens, 'token')}"
     return f"{held}: {places} empty, {percent(spare / m.block_tokens)} of the cache."
 
 
 def parallel(m: Memory) -> str:
     """What dividing over GPUs does to the caches."""
-    if m.attention_parallel == "data":
-        return f"Each of the {m.gpus} GPUs keeps whole heads, of its own {_sequences(m.sequences_on_gpu)}."
+    if m.fit.pools > 1:
+        whole = "whole heads" if m.has_cache else "whole states"
+        most = " at most" if m.batch % m.fit.pools else ""
+        return f"Each of the {m.gpus} GPUs keeps {whole}, of its own {sequences(m.sequences_on_gpu)}{most}."
+    if not m.has_cache:
+        return f"The heads of each state are divided over the {m.gpus} GPUs."
     if latent(m.model):
         return f"A latent has no heads to divide: each of the {m.gpus} GPUs keeps the whole of it, for every sequence."
-    fewest = min((mixer.kv_heads for mixer, *_ in m.kept() if isinstance(mixer, Attention)), default=m.gpus)
-    if fewest < m.gpus:
-        return f"{fewest} KV heads on {m.gpus} GPUs: each head is kept {m.gpus // fewest} times, and a GPU keeps one."
+    copies = _copies(m)
+    if copies > 1:
+        heads = many(m.gpus // copies, "KV head")
+        return f"{heads} on {m.gpus} GPUs: each head is kept {copies} times, and a GPU keeps one."
     return f"The KV heads are divided over the {m.gpus} GPUs."
 
 
@@ -342,11 +404,11 @@ def bar_alt(m: Memory) -> str:
 
 def curve_alt(m: Memory) -> str:
     """The message of the curve."""
-    longest = _longest(replace(m, batch=1).fit)
+    longest = _length(replace(m, batch=1).fit)
     verdict = "fit" if m.fit.fits else "do not fit"
     return (
         f"Largest batch of {m.model.name} on {machine(m)} against the context, both logarithmic: "
-        f"{_sequences(m.fit.max_batch, m.context)}, and one of {longest}{'' if longest == _ANY else ' tokens'}. "
+        f"{_sequences(m.fit.max_batch, m.context)}, and one of {longest}. "
         f"The page's {_sequences(m.batch, m.context)} {verdict}."
     )
 
@@ -372,7 +434,7 @@ def _about_cache(m: Memory) -> Question:
     name = "bf16" if m.scenario.formats.kv == "fp8" else "fp8"
     then = m.with_precision(kv=name).fit.max_batch
     return Question(
-        f"How many sequences of {count(m.context)} tokens fit with a cache in {name}?",
+        f"How many sequences of {many(m.context, 'token')} fit with a cache in {name}?",
         f"{count(then)} instead of {count(m.fit.max_batch)}: set it",
         {"kv": name},
     )

@@ -143,6 +143,6 @@ def log_axis(low: str, high: str, title: str | None, ladder: format.Ladder | Non
     return {"scale": scale, "axis": decades(title, ladder, **axis)}
 
 
-def first(dataset: str, field: str, otherwise: float) -> str:
+def first(dataset: str, field: str, otherwise: float | str) -> str:
     """Expression of a field of a dataset's only row, with a value for the moment before the data are there."""
     return f"(length(data('{dataset}'))?data('{dataset}')[0]['{field}']:{otherwise})"

@@ -164,6 +164,15 @@ def many(number: float, one: str, several: str = "") -> str:
     return f"{count(number)} {one if round(number) == 1 else several or f'{one}s'}"
 
 
+def width(size: float) -> str:
+    """Bytes that one value takes.
+
+    >>> width(2.0), width(1.0), width(0.5)
+    ('2 bytes', '1 byte', '0.5 bytes')
+    """
+    return f"{size:g} byte{'' if size == 1 else 's'}"
+
+
 def sequences(number: float) -> str:
     """A count of sequences."""
     return many(number, "sequence")

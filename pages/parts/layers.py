@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from costmodel.model import Attention, Experts, LatentAttention, Mixer, Mlp, Recurrent
+from costmodel.operations import Shard
 from pages.parts.format import count, many
 
 _RECURRENT = {
@@ -96,9 +97,4 @@ def cached_values(mixer: Attention | LatentAttention, gpus: int = 1) -> str:
     if isinstance(mixer, LatentAttention):
         return f"({mixer.kv_rank} of latent + {mixer.rope_dim} of rotary key)"
     shared = "" if gpus == 1 else f" (max(1, {mixer.kv_heads} ÷ {gpus}))"
-    return f"{many(kv_heads_on_gpu(mixer, gpus), 'KV head')}{shared} × ({mixer.head_dim} + {mixer.v_dim})"
-
-
-def kv_heads_on_gpu(attention: Attention, gpus: int) -> int:
-    """KV heads that a GPU of a tensor-parallel group keeps: its share, and one at least."""
-    return max(1, attention.kv_heads // gpus)
+    return f"{many(Shard(gpus).kv_heads(mixer.kv_heads), 'KV head')}{shared} × ({mixer.head_dim} + {mixer.v_dim})"

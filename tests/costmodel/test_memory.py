@@ -76,6 +76,21 @@ def test_a_state_counts_once_a_sequence_and_never_grows():
     assert fit.max_context == math.inf
 
 
+@given(
+    st.sampled_from(cm.model()).map(cm.model), st.integers(1, 100_000), st.sampled_from([1, 16, 256]),
+    st.sampled_from(["windowed", "full"]), st.sampled_from(["tensor", "data"]),
+)  # fmt: skip
+def test_a_sequence_is_its_caches_by_kind_of_layer_and_its_state(model, context, block, allocation, parallel):
+    how = {"context": context, "block_size": block, "allocation": allocation, "attention_parallel": parallel}
+    fit = cm.memory(model, H100, tensor_parallel=1, **how)
+    assert sum(kind.bytes for kind in fit.caches) + fit.state_bytes == pytest.approx(fit.sequence_bytes)
+    assert sum(kind.token_bytes for kind in fit.caches) == pytest.approx(model.kv_bytes_per_token)
+    for kind in fit.caches:
+        assert kind.tokens == (kind.mixer.kv_tokens(context) if allocation == "windowed" else context)
+        assert 0 <= kind.places - kind.tokens < block
+        assert kind.places % block == 0
+
+
 def test_groups_divide_weights_and_kv_heads_down_to_one():
     formats = settle(LLAMA, H100)
     assert resident_bytes(LLAMA, formats) == LLAMA.weight_bytes
@@ -90,7 +105,8 @@ def test_data_parallel_attention_keeps_whole_caches_on_each_gpu():
     )
     assert data.sequence_bytes == 8 * tensor.sequence_bytes
     assert data.weight_bytes > tensor.weight_bytes
-    assert data.max_batch % 8 == 0
+    assert (tensor.pools, data.pools) == (1, 8)
+    assert data.max_batch == 8 * (data.kv_tokens // 4096)
 
 
 def test_a_known_weight_figure_and_a_reserve_are_taken_as_given():

@@ -17,7 +17,7 @@ from pages.memory.numbers import GPUS, Memory
 from pages.parts import state
 from pages.parts.format import gibibytes
 from pages.parts.scenario import Scenario
-from tests.pages import drawing
+from tests.pages import derived, drawing
 from tests.pages.opened import plain
 
 
@@ -67,8 +67,8 @@ def test_the_bar_and_the_derivation_add_up(asked: dict[str, object]) -> None:
     whole = fit.usable_bytes if fit.fits else m.needed_bytes
     assert sum(part.bytes for part in m.parts()) == pytest.approx(whole)
     assert all(part.bytes >= 0 for part in m.parts())
-    derived = sum(layers * each * tokens for _, layers, each, tokens in m.kept()) + fit.state_bytes
-    assert derived == pytest.approx(fit.sequence_bytes)
+    always = ["may be used", "pool"] + ["sequences"] * fit.fits + ["on each GPU"] * (m.gpus > 1)
+    assert derived.wrong(words.arithmetic(m), *always) == []
 
 
 @pytest.mark.parametrize("allocation", ["windowed", "full"])
@@ -207,6 +207,57 @@ def test_a_latent_is_on_every_gpu_whole_unless_sequences_are_divided() -> None:
     data = replace(one, batch=64, attention_parallel="data")
     assert data.sequences_on_gpu == 8
     assert "of its own 8 sequences" in words.parallel(data)
+
+
+def test_the_tokens_that_fit_are_those_of_the_sequences_that_fit() -> None:
+    """Attention data parallel: each GPU has a pool of its own, and the figure counts them all."""
+    m = memory("qwen3-235b-a22b", "h200-sxm", gpus=8, attention_parallel="data", context=4096)
+    shown = {text(figure.name): text(figure.value) for figure in words.figures(m)}
+    fitting = float(shown["tokens that fit"].replace(",", ""))
+    assert 0 <= fitting / 4096 - m.fit.max_batch < 8.5
+    lines = {line.name: line for line in words.arithmetic(m)}
+    assert text(lines["tokens"].result) == f"{8 * m.fit.kv_tokens:,}"
+    assert "attention and norms are whole on each" in text(lines["on each GPU"].expression)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "said"),
+    [
+        ("llama-3.1-8b", 8, "The KV heads are divided over the 8 GPUs."),
+        ("llama-3.1-8b", 16, "8 KV heads on 16 GPUs: each head is kept 2 times, and a GPU keeps one."),
+        ("mamba-2.8b", 8, "The heads of each state are divided over the 8 GPUs."),
+    ],
+)
+def test_what_a_group_divides_is_said(model: str, gpus: int, said: str) -> None:
+    assert words.parallel(memory(model, gpus=gpus)) == said
+
+
+def test_layers_without_a_cache_are_not_said_to_keep_one() -> None:
+    jamba = memory("jamba-1.5-mini", "h200-sxm")
+    assert words.rounding(jamba).endswith(
+        "No layer has a window: the 4 of 32 that keep a cache keep the whole context."
+    )
+    assert words.rounding(memory()).endswith("No layer has a window: all keep the whole context.")
+
+
+def test_a_model_of_states_alone_has_no_caches_and_no_tokens_to_count() -> None:
+    for m in (memory("mamba-2.8b"), memory("mamba-2.8b", batch=4096)):
+        said = [*words.headline(m), *(text([figure.name]) for figure in words.figures(m))]
+        said += [words.bar_alt(m), *(text([line.name, line.expression]) for line in words.arithmetic(m))]
+        assert "cache" not in text(said)
+        assert "tokens" not in [line.name for line in words.arithmetic(m)]
+
+
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "gemma-3-27b", "jamba-1.5-mini", "mamba-2.8b"])
+@pytest.mark.parametrize("kv", ["bf16", "fp8"])
+def test_one_of_a_thing_is_one(model: str, kv: str) -> None:
+    m = replace(memory(model, "h200-sxm", context=1, batch=1, block_size=1).with_precision(kv=kv))
+    said = [words.headline(m), words.rounding(m), words.bar_alt(m), words.curve_alt(m), words.below_picture(m)]
+    said += [line.expression for line in words.arithmetic(m)] + [part for row in m.parts() for part in [row.kind]]
+    said += [question.text for question in words.questions(m)[:1]]
+    assert not re.search(
+        r"(?<![\d.,])1 (tokens|bytes|layers|blocks|sequences|caches|states)\b", text([text(s) for s in said])
+    )
 
 
 @pytest.mark.parametrize(

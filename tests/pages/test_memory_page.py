@@ -6,8 +6,9 @@ import costmodel as cm
 from costmodel.hardware import GIB
 from pages.parts import state
 from pages.parts.format import gibibytes
-from tests.pages.app import link, markup, text
+from tests.pages.app import figures, link, markup, text
 from tests.pages.opened import alt, go, notices, open_page, plain, press, ran, value
+from tests.pages.shared import agree, code, computed, open_share
 
 
 def gib(value: float) -> str:
@@ -155,3 +156,17 @@ def test_its_controls_survive_a_visit_to_another_page() -> None:
     at = open_page("memory", utilization=0.8, kv_block=64, batch=64)
     go(go(at, "model"), "memory")
     assert (value(at, "utilization"), value(at, "kv_block"), value(at, "batch")) == (0.8, "64", 64)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"model": "qwen3-235b-a22b", "hardware": "h200-sxm", "tensor_parallel": 8, "attention_parallel": "data"},
+        {"model": "mamba-2.8b"},
+    ],
+    ids=["pools", "states"],
+)
+def test_its_program_counts_every_pool_and_no_tokens_where_none_are_cached(query: dict[str, object]) -> None:
+    at = open_share("memory", **query)
+    program, shown = computed(code(at)), figures(at)
+    assert {name: text for name, text in shown.items() if not agree(text, program[name])} == {}
