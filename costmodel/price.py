@@ -84,6 +84,11 @@ class Cost:
         return self._bill.total("kv_bytes", np.shape(self.seconds))
 
     @property
+    def state_bytes(self) -> Any:
+        """Of ``kv_bytes``, those of recurrent states: a state is read and written by each step."""
+        return self._bill.total("kv_bytes", np.shape(self.seconds), kind="recurrent")
+
+    @property
     def activation_bytes(self) -> Any:
         """Bytes of activations that move through memory; they count among ``bytes`` at the level "everything" only."""
         return self._bill.total("activation_bytes", np.shape(self.seconds))
@@ -102,6 +107,19 @@ class Cost:
     def provenance(self) -> tuple[str, ...]:
         """Where the figures come from, a line each: the model, the machine, and each rate with its error."""
         return self._bill.provenance()
+
+    @property
+    def fitted_on(self) -> tuple[str, ...]:
+        """Whose measurements its rates were fitted to: ids of accelerators, and ``GENERAL`` for those of all together.
+
+        Only rates that took part count. Nobody's for a bound.
+
+        >>> import costmodel as cm
+        >>> step = cm.Step.decode(8, 2048)
+        >>> cm.price(cm.model("qwen3-0.6b"), cm.hardware("h200-sxm"), step, rates="calibrated").fitted_on
+        ('h100-sxm',)
+        """
+        return self._bill.fitted_on()
 
     @cached_property
     def operations(self) -> pd.DataFrame:
@@ -138,15 +156,26 @@ class _Bill:
         ]
         if hw.base is not None:
             lines.append(f"a what-if of {hw.base.name}: its figures were changed by hand")
-        if self.rates is not None and self.seconds is not None:
-            rows = zip(self.plan.operations, self.seconds, strict=True)
-            took = [op for op, seconds in rows if seconds.any()]  # a decode step rests on no fit of prefill
-            lines += [self.rates.source(*_fit_of(op)).text for op in took]
+        lines += [rates.source(*fit).text for rates, fit in self._fits()]
         return tuple(dict.fromkeys(lines))
 
-    def total(self, form: str, shape: tuple[int, ...]) -> Any:
-        """Amount of one linear form in the whole step."""
-        return _shaped(self.plan.matrices[form].sum(axis=0) @ self.features, shape)
+    def fitted_on(self) -> tuple[str, ...]:
+        devices = (rates.fit(*fit).device or rates.hardware.root.id for rates, fit in self._fits())
+        return tuple(dict.fromkeys(devices))
+
+    def _fits(self) -> list[tuple[Rates, tuple[str, str]]]:
+        """The rates, and operation and format of each of their fits that took part; none for a floor."""
+        rates = self.rates
+        if rates is None or self.seconds is None:
+            return []
+        rows = zip(self.plan.operations, self.seconds, strict=True)
+        # a decode step rests on no fit of prefill
+        return [(rates, _fit_of(op)) for op, seconds in rows if seconds.any()]
+
+    def total(self, form: str, shape: tuple[int, ...], kind: str | None = None) -> Any:
+        """Amount of one linear form in the whole step, or in its operations of one kind."""
+        rows = [i for i, op in enumerate(self.plan.operations) if kind in (None, op.kind)]
+        return _shaped(self.plan.matrices[form][rows].sum(axis=0) @ self.features, shape)
 
     def table(self, *, with_points: bool) -> pd.DataFrame:
         columns = self._columns(with_points=with_points)

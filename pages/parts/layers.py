@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from costmodel.model import Attention, Experts, LatentAttention, Mixer, Mlp, Recurrent
+from costmodel.model import Attention, Experts, LatentAttention, Mixer, Mlp, Model, Recurrent
 from costmodel.operations import Shard
 from pages.parts.format import count, many
 
@@ -86,6 +86,34 @@ def mlp_sizes(mlp: Mlp | Experts | None) -> str:
     if isinstance(mlp, Experts) and mlp.shared_width:
         return f"{count(mlp.width)} wide, shared {count(mlp.shared_width)}"
     return f"{count(mlp.width)} wide"
+
+
+def is_sparse(model: Model) -> bool:
+    """Whether a token uses a part of the matrices only: its experts."""
+    return model.active_matrix_params != model.matrix_params
+
+
+def keeps(model: Model, context: float, number: float = 1) -> str:
+    """What so many sequences of ``context`` tokens keep, in words; a state is as large however long they are.
+
+    >>> from costmodel.catalog import model
+    >>> keeps(model("qwen3-0.6b"), 2048), keeps(model("jamba-1.5-mini"), 1, number=8), keeps(model("mamba-2.8b"), 2048)
+    ('cache of 2,048 tokens', 'caches of 1 token and states', 'state')
+    """
+    plural = "" if number == 1 else "s"
+    cache = f"cache{plural} of {many(context, 'token')}" if model.kv_values_per_token else ""
+    state = f"state{plural}" if model.state_bytes else ""
+    return " and ".join(part for part in (cache, state) if part)
+
+
+def over(model: Model, context: float) -> str:
+    """What a decode step goes over, after its name: nothing where no layer has a cache.
+
+    >>> from costmodel.catalog import model
+    >>> over(model("qwen3-0.6b"), 2048), over(model("mamba-2.8b"), 2048)
+    (' over 2,048 cached tokens', '')
+    """
+    return f" over {many(context, 'cached token')}" if model.kv_values_per_token else ""
 
 
 def cached_values(mixer: Attention | LatentAttention, gpus: int = 1) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Ink, Line, Part
+from pages.parts.layers import is_sparse
 from pages.roofline.numbers import Roofline
 from pages.roofline.words import gives, idle
 
@@ -40,44 +41,55 @@ def _parameters(r: Roofline) -> list[Line]:
 
 
 def _weights_only(r: Roofline) -> list[Line]:
-    params = r.scenario.model.active_matrix_params
-    written = f"2 × {format.count(params)} × T"
-    exact = gives(2 * params * r.batch, r.decode.flops)
     return [
         Line("weights", _weights_expression(r), Ink(format.gigabytes(r.decode.bytes), "memory"), gap=True),
         Line(
             "arithmetic",
-            written if exact else f"{written}, on each of {r.scenario.tensor_parallel} GPUs",
+            _arithmetic_expression(r),
             [Ink(format.flop(r.decode.flops / r.batch), "compute"), " × T"],
         ),
     ]
 
 
+def _arithmetic_expression(r: Roofline) -> str:
+    """How the parameters come to the arithmetic of a token, on one GPU."""
+    params, gpus = r.scenario.model.active_matrix_params, r.scenario.tensor_parallel
+    if format.flop(2 * params / gpus) == format.flop(r.decode.flops / r.batch):
+        return f"2 × {format.count(params)} × T" + (f" ÷ {gpus} GPUs" if gpus > 1 else "")
+    own = r.decode.flops / r.batch / 2
+    return f"2 × {format.count(own)} × T, as some matrices are on several of the {gpus} GPUs"
+
+
 def _weights_expression(r: Roofline) -> str:
     """How the weights that the step reads come to their bytes."""
-    s, params = r.scenario, r.scenario.model.matrix_params
+    s, params, read = r.scenario, r.scenario.model.matrix_params, format.gigabytes(r.weight_bytes)
     gpus = f" ÷ {s.tensor_parallel} GPUs" if s.tensor_parallel > 1 else ""
     for size in (2.0, 1.0, 4.0, 0.5):
-        if gives(params * size / s.tensor_parallel, r.weight_bytes):
-            return f"{format.count(params)} parameters × {size:g} byte{'' if size == 1 else 's'}{gpus}"
-    if s.model.active_matrix_params != params:
-        tokens = f"{format.count(r.batch)} token{'' if r.batch == 1 else 's'}"
-        return f"all but the experts, and those that {tokens} may be expected to reach{gpus}"
-    return f"{format.count(params)} parameters, each as it is stored (mostly {s.stored_weights}){gpus}"
+        if format.gigabytes(params * size / s.tensor_parallel) == read:
+            return f"{format.count(params)} parameters × {format.width(size)}{gpus}"
+    what = f"{format.count(params)} parameters, each as it is stored (mostly {s.stored_weights})"
+    if is_sparse(s.model):
+        what = f"all but the experts, and those that {format.many(r.batch, 'token')} may be expected to reach"
+    if format.gigabytes(r.whole_weight_bytes / s.tensor_parallel) != read:
+        return f"{what}, some on several of the {s.tensor_parallel} GPUs"
+    return f"{what}: {format.gigabytes(r.whole_weight_bytes)}{gpus}" if gpus else what
 
 
 def _with_caches(r: Roofline) -> list[Line]:
-    bill = r.decode.rows
-    caches = sum(row["kv_bytes"] for row in bill)
-    rows = max(0.0, r.decode.bytes - r.weight_bytes - caches)
-    meeting = sum(row["flops"] for row in bill if row["kv_bytes"])
+    states = float(r.decode.state_bytes)
+    caches = float(r.decode.kv_bytes) - states
+    rows = max(0.0, r.decode.bytes - r.weight_bytes - caches - states)
+    meeting = sum(row["flops"] for row in r.decode.rows if row["kv_bytes"])
+    kept = [("caches", _caches_expression(r, caches), caches), ("states", _states_expression(r), states)]
+    summed: list[Part] = [Ink(format.gigabytes(r.weight_bytes), "memory")]
+    for _, _, size in kept:
+        summed += [" + ", Ink(format.gigabytes(size), "memory")] if size else []
     return [
         Line("weights", _weights_expression(r), Ink(format.gigabytes(r.weight_bytes), "memory"), gap=True),
-        Line("caches", _caches_expression(r, caches), Ink(format.gigabytes(caches), "memory")),
+        *(Line(name, how, Ink(format.gigabytes(size), "memory")) for name, how, size in kept if size),
         Line(
             "bytes",
-            [Ink(format.gigabytes(r.weight_bytes), "memory"), " + ", Ink(format.gigabytes(caches), "memory"),
-             f" + {format.gigabytes(rows)} of embedding" if rows else ""],
+            [*summed, f" + {format.gigabytes(rows)} of embedding" if rows else ""],
             Ink(format.gigabytes(r.decode.bytes, 4), "memory"),
         ),
         Line(
@@ -91,10 +103,17 @@ def _with_caches(r: Roofline) -> list[Line]:
 
 def _caches_expression(r: Roofline, caches: float) -> str:
     each = r.scenario.model.kv_bytes_per_token
-    number = f"{format.count(r.batch)} sequence{'' if r.batch == 1 else 's'}"
-    if gives(r.batch * (r.context + 1) * each, caches):
+    number = format.sequences(r.batch)
+    if format.gigabytes(r.batch * (r.context + 1) * each) == format.gigabytes(caches):
         return f"{number} × ({format.count(r.context)} read + 1 written) × {format.count(each)} bytes"
-    return f"{number}, {format.count(r.context)} tokens read and 1 written by each, in {r.scenario.formats.kv}"
+    read = f"{format.many(r.context, 'token')} read as each layer keeps them"
+    return f"{number}, {read}, and 1 written by each, in {r.scenario.formats.kv}"
+
+
+def _states_expression(r: Roofline) -> str:
+    gpus = f" ÷ {r.scenario.tensor_parallel} GPUs" if r.scenario.tensor_parallel > 1 else ""
+    each = format.gigabytes(r.scenario.model.state_bytes)
+    return f"{format.sequences(r.batch)} × {each} × (1 read + 1 written){gpus}"
 
 
 def _sides(r: Roofline) -> list[Line]:
@@ -129,7 +148,8 @@ def _results(r: Roofline) -> list[Line]:
     times = "" if r.counts_caches else f" × {format.count(r.batch)}"
     share, who, _ = idle(r)
     arithmetic: list[Part] = [compute, times]
-    short, long = (arithmetic, [memory]) if r.waiting_for_memory else ([memory], arithmetic)
+    product = ["(", *arithmetic, ")"] if times else arithmetic
+    short, long = (arithmetic, [memory]) if r.waiting_for_memory else ([memory], product)
     hw, used = r.scenario.hardware, r.scenario.formats.compute
     ridge = f"{format.flop_rate(hw.peak_of(used))} ÷ {format.byte_rate(hw.bandwidth)}"
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import costmodel as cm
@@ -100,6 +100,12 @@ class Roofline:
     def weight_bytes(self) -> float:
         """Bytes of weights that the decode step streams."""
         return float(self.floor.price(self.steps["decode"], "weights").bytes)
+
+    @cached_property
+    def whole_weight_bytes(self) -> float:
+        """The same of one GPU that holds the whole model."""
+        alone = replace(self.floor, tensor_parallel=1)
+        return float(alone.price(self.steps["decode"], "weights").bytes)
 
     @property
     def waiting_for_memory(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
+from pages.parts.layers import is_sparse, keeps, over
 from pages.parts.state import MOST_SEQUENCES
 from pages.roofline.numbers import Roofline
 
@@ -15,9 +16,10 @@ def headline(r: Roofline) -> list[Part]:
     """The sentence of numbers that the page opens with."""
     subject = f"One decode step of {r.scenario.model.name}"
     if r.batch > 1:
-        subject += f" for {format.count(r.batch)} sequences"
-    if r.counts_caches:
-        subject += f" over {format.count(r.context)} cached tokens{' each' if r.batch > 1 else ''}"
+        subject += f" for {format.sequences(r.batch)}"
+    cached = over(r.scenario.model, r.context)
+    if r.counts_caches and cached:
+        subject += f"{cached}{' each' if r.batch > 1 else ''}"
     waits = "memory" if r.waiting_for_memory else "compute"
     floor = Ink(format.seconds(r.decode.seconds), waits, strong=True)
     if r.estimates:
@@ -52,40 +54,49 @@ def below_picture(r: Roofline) -> list[Part]:
     thick = "Thick: what the step waits for. "
     if r.estimates:
         thick += (
-            "Ink dots: what is expected instead, circles for decode steps over "
-            f"{format.count(r.context)} cached tokens, diamonds for prefills. "
+            "Ink dots: what is expected instead, circles for decode steps"
+            f"{over(r.scenario.model, r.context)}, diamonds for prefills. "
         )
     if r.counts_caches:
         return [shown, thick, *_never(r)]
-    beside, bound = r.decode_with_caches, r.prefill_with_caches
+    model, beside = r.scenario.model, r.decode_with_caches
+    through = " that goes through it" if is_sparse(model) else ""
+    kept = "caches" if model.kv_values_per_token else "states"
+    whose = "its" if r.batch == 1 else format.count(r.batch)
     return [
-        f"{shown}{thick}Every matrix is counted on every token, as in the post; the caches are not. With ",
-        f"{_caches(r)} the decode step reads ",
+        f"{shown}{thick}Every matrix is counted on every token{through}, as in the post; the {kept} are not. With ",
+        f"{whose} {keeps(model, r.context, r.batch)} the decode step reads ",
         Ink(format.gigabytes(beside.bytes), "memory"),
         " and takes ",
         Ink(format.seconds(beside.seconds), "decode"),
-        f". For the prompt this count has the LM head on all {format.count(r.prompt)} positions, so its ",
-        Ink(format.seconds(r.prefill.seconds), "prefill"),
-        " is the post's count and no bound; the bound is ",
-        Ink(format.seconds(bound.seconds), "prefill"),
-        ".",
+        ". ",
+        *_prompt_s_count(r),
     ]
 
 
-def _caches(r: Roofline) -> str:
-    if r.batch == 1:
-        return f"its cache of {format.count(r.context)} tokens"
-    return f"{format.count(r.batch)} caches of {format.count(r.context)} tokens"
+def _prompt_s_count(r: Roofline) -> list[Part]:
+    """Whether the post's count of the prompt is a bound: its head on all positions may ask for more than is needed."""
+    counted, bound = r.prefill.seconds, r.prefill_with_caches.seconds
+    count, least = (Ink(format.seconds(value), "prefill") for value in (counted, bound))
+    same = count == least
+    if counted <= bound:
+        more: list[Part] = [] if same else ["; with all that it needs counted, the bound is ", least]
+        return ["For the prompt this count's ", count, " is a bound too", *more, "."]
+    head = f"For the prompt this count has the LM head on all {format.many(r.prompt, 'position')}, so its "
+    end: list[Part] = ["hardly less"] if same else [least]
+    return [head, count, " is the post's count and no bound; the bound is ", *end, "."]
 
 
 def _never(r: Roofline) -> list[Part]:
     if r.crossing is not None:
-        return [
-            f"Decode steps over {format.count(r.context)} cached tokens cross at {format.count(r.crossing)} sequences."
-        ]
-    shared = (
-        f"The weights are read once for all; each sequence brings its own cache of {format.count(r.context)} tokens. "
+        return [f"Decode steps{over(r.scenario.model, r.context)} cross at {format.sequences(r.crossing)}."]
+    model = r.scenario.model
+    once = (
+        "The experts of each token are read, all other weights once for all"
+        if is_sparse(model)
+        else "The weights are read once for all"
     )
+    shared = f"{once}; each sequence brings its own {keeps(model, r.context)}. "
     tends = f": its intensity tends to {format.significant(r.asymptote, 2)} FLOP a byte, and this chip's ridge is at "
     never = Ink("never crosses", "memory")
     return [f"{shared}However many there are, a decode step ", never, f"{tends}{format.count(r.ridge)}."]
@@ -117,15 +128,16 @@ def _read(r: Roofline) -> Figure:
     total = format.gigabytes(r.decode.bytes)
     scale = next(s for s, unit in format.BYTES if unit == total.unit)
     weights, caches = (format.significant(b / scale) for b in (r.weight_bytes, r.decode.bytes - r.weight_bytes))
-    return Figure("weights + caches read", format.Quantity(f"{weights} + {caches}", total.unit), "memory")
+    kept = "caches" if r.scenario.model.kv_values_per_token else "states"
+    return Figure(f"weights + {kept} read", format.Quantity(f"{weights} + {caches}", total.unit), "memory")
 
 
 def below_table(r: Roofline, step: str) -> str:
     """What the rows are, and why their times do not add up to the step's."""
     what = {
         "decode": f"A decode step of {format.count(r.batch)}",
-        "prefill": f"A prefill of {format.count(r.prompt)} tokens",
-        "mixed": f"{format.count(r.chunk)} tokens of the prompt beside {format.count(r.batch)} decoding",
+        "prefill": f"A prefill of {format.many(r.prompt, 'token')}",
+        "mixed": f"{format.many(r.chunk, 'token')} of the prompt beside {format.count(r.batch)} decoding",
     }[step]
     if r.estimates:
         return f"{what}, by the source that speaks: the step is the sum of its operations."
@@ -153,7 +165,7 @@ def time_alt(r: Roofline) -> str:
     crossing = (
         "the two never cross"
         if r.prefill_crossing is None
-        else f"they cross at {format.count(r.prefill_crossing)} tokens"
+        else f"they cross at {format.many(r.prefill_crossing, 'token')}"
     )
     never = "" if not r.counts_caches or r.crossing is not None else " The decode curve never becomes compute-bound."
     memory, arithmetic = format.seconds(r.token.memory_seconds), format.seconds(r.token.compute_seconds, 2)

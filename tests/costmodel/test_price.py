@@ -502,3 +502,22 @@ def test_a_step_rests_on_the_fits_of_what_takes_time_in_it() -> None:
     mixed = lines(cm.Step.mixed(512, 0, 4, 2048))
     assert "attention prefill" in mixed
     assert "attention decode" in mixed
+
+
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "jamba-1.5-mini", "mamba-2.8b"])
+def test_states_are_read_and_written_once_a_sequence_beside_the_caches(model):
+    model = cm.model(model)
+    cost = cm.price(model, cm.hardware("h200-sxm"), cm.Step.decode([1, 8], 2048))
+    batch = np.array([1, 8])
+    assert cost.state_bytes == pytest.approx(2 * batch * model.state_bytes)
+    assert cost.kv_bytes - cost.state_bytes == pytest.approx(batch * 2049 * model.kv_bytes_per_token)
+
+
+def test_whose_measurements_took_part():
+    step = cm.Step.decode(8, 2048)
+    fitted = {
+        name: cm.price(cm.model("qwen3-0.6b"), cm.hardware(name), step, rates="calibrated").fitted_on
+        for name in ("h100-sxm", "b200", "epyc-9654")
+    }
+    assert fitted == {"h100-sxm": ("h100-sxm",), "b200": ("general", "b200"), "epyc-9654": ("general",)}
+    assert cm.price(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), step).fitted_on == ()

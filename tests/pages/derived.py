@@ -68,13 +68,18 @@ def written(number: str, unit: str) -> Range:
     (Range(low=0.0003555, high=0.0003565), Range(low=1024.0, high=1024.0))
     """
     value, scale = float(number.replace(",", "")), _UNITS.get(unit, 1.0)
-    half = 0.0
-    if unit not in _EXACT:
-        decimals = len(number.partition(".")[2])
-        digits = 4 if unit.endswith("/s") else 3  # rates come with four, and without zeros at the end
-        last = math.floor(math.log10(value)) - digits + 1 if value else 0
-        half = 0.5 * 10.0 ** (-decimals if decimals and digits == 3 else max(last, 0) if digits == 3 else last)
+    half = 0.0 if unit in _EXACT else 0.5 * 10.0 ** _last(number, unit)
     return Range((value - half) * scale, (value + half) * scale)
+
+
+def _last(number: str, unit: str) -> int:
+    """Power of ten of the last digit that is known: zeros at the end of a whole number may stand for others."""
+    whole, _, decimals = number.replace(",", "").partition(".")
+    if unit.endswith("/s"):  # four digits, without zeros at the end
+        return len(whole) - 4
+    if unit == "tokens":  # whole ones, or four digits
+        return max(len(whole) - 4, 0)
+    return -len(decimals) if decimals else len(whole) - max(len(whole.rstrip("0")), 2)
 
 
 def worked_out(text: str) -> Range | None:
