@@ -10,6 +10,7 @@ import pandas as pd
 
 import costmodel as cm
 import live
+from pages.memory.numbers import Memory
 from pages.parts.scenario import Scenario
 from pages.parts.state import MOST_SEQUENCES
 
@@ -26,6 +27,7 @@ class Overview:
     Attributes
     ----------
     batch: sequences decoding together. prompt: tokens of the prompt. context: tokens in each sequence's cache.
+    memory: the same workload in memory, as the Memory page allocates it.
     profile: what this machine measured, if it did.
     """
 
@@ -33,6 +35,7 @@ class Overview:
     batch: int
     prompt: int
     context: int
+    memory: Memory
     profile: live.Profile | None = None
 
     @property
@@ -155,14 +158,8 @@ class Overview:
 
     @cached_property
     def fit(self) -> cm.Fit | None:
-        """What fits beside the weights at this context; None where the usable memory is not published."""
-        s = self.scenario
-        try:
-            return cm.memory(
-                s.model, s.hardware, context=self.context, precision=s.precision, tensor_parallel=s.tensor_parallel
-            )
-        except cm.ConfigError:
-            return None
+        """What fits beside the weights at this context; None where the usable memory is neither published nor given."""
+        return self.memory.fit if self.memory.known else None
 
     @cached_property
     def estimate(self) -> cm.Cost | None:

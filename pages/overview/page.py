@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.memory import asked
 from pages.overview import leads, snippet, words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
@@ -16,6 +17,7 @@ def look() -> Overview:
         batch=state.value("batch"),
         prompt=state.value("prompt"),
         context=state.value("context"),
+        memory=asked.memory(controls.scenario().counted()),
         profile=live_rates.profile(),
     )
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pages.overview.numbers import Overview
-from pages.parts import format
+from pages.parts import borrowed, format
 from pages.parts.components import Ink, Part, Text
 from pages.parts.format import Quantity
+from pages.parts.layers import is_sparse, keeps
 
 CONTEXT = "a floor, in the post's count: weights and arithmetic, no caches"
 BELOW = (
@@ -52,11 +53,18 @@ def answer(o: Overview) -> list[Part]:
         return []
     who = "measured" if o.scenario.source == "live" else "estimated"
     time = Ink(format.seconds(o.estimate.seconds, 2), "decode", strong=True)
+    whose = borrowed.rests_on(o.estimate, o.scenario.hardware)
     return [
-        f" For {_sequences(o.batch)}, with {'its cache' if o.batch == 1 else 'their caches'}, a step is {who} at ",
+        f" For {format.sequences(o.batch)}, with {_kept(o)}, a step is {who} at ",
         time,
-        ".",
+        f", {whose}." if whose else ".",
     ]
+
+
+def _kept(o: Overview) -> str:
+    """What a decode step reads besides the weights: "its cache", "their states"."""
+    kept = "cache" if o.scenario.model.kv_values_per_token else "state"
+    return f"its {kept}" if o.batch == 1 else f"their {kept}s"
 
 
 def alt(o: Overview) -> str:
@@ -65,19 +73,15 @@ def alt(o: Overview) -> str:
     crossing = (
         "The two never cross."
         if o.crossing is None
-        else f"They cross at {format.count(o.crossing)} tokens, and from there each token is waited for."
+        else f"They cross at {format.many(o.crossing, 'token')}, and from there each token is waited for."
     )
     return (
         f"Time of a step of {o.scenario.model.name} on {o.scenario.hardware.name} against the tokens in it. The "
         f"weights take {format.seconds(o.token.memory_seconds)} for one token, its arithmetic "
-        f"{format.seconds(o.token.compute_seconds, 2)}. {crossing} {_sequences(o.batch)} decoding: "
+        f"{format.seconds(o.token.compute_seconds, 2)}. {crossing} {format.sequences(o.batch)} decoding: "
         f"{format.seconds(o.decode.seconds)} a step, {format.seconds(each)} a token. Prefill of "
         f"{format.count(o.prompt)}: {format.seconds(o.prefill.seconds)}."
     )
-
-
-def _sequences(batch: int) -> str:
-    return "1 sequence" if batch == 1 else f"{format.count(batch)} sequences"
 
 
 @dataclass(frozen=True)
@@ -102,25 +106,30 @@ def roofline(o: Overview) -> Lead:
 
 
 def batching(o: Overview) -> Lead:
-    caches = f"{format.count(o.context)} tokens" + ("" if o.batch == 1 else " each")
+    model = o.scenario.model
+    kept = keeps(model, o.context, o.batch) + (" each" if o.batch > 1 else "")
     end = "However large the batch, they keep it memory-bound." if o.never_crosses else "They come on top."
-    about = f"Weights are read once for all, caches once for each. {end}"
+    weights = "A token's experts are read for it, other weights" if is_sparse(model) else "Weights are read"
+    caches = "caches" if model.kv_values_per_token else "states"
+    about = f"{weights} once for all, {caches} once for each. {end}"
     step = format.seconds(o.with_caches.seconds)
-    return Lead(about, step, f"decode with {'a cache' if o.batch == 1 else 'caches'} of {caches}", "decode")
+    return Lead(about, step, f"decode with {'a ' * (o.batch == 1)}{kept}", "decode")
 
 
 def memory(o: Overview) -> Lead:
-    about = "Every sequence keeps its cache. How many fit beside the weights, and what would make more fit."
+    about = f"Every sequence keeps its {o.memory.keeps}. How many fit beside the weights, and what would make more fit."
     if o.fit is None:
         return Lead(about, "?", "usable memory not published")
     if o.fit.kv_pool_bytes < 0:
         return Lead(about, "none", "the weights alone do not fit", "memory")
-    return Lead(about, format.count(o.fit.max_batch), f"sequences of {format.count(o.context)} fit", "memory")
+    one = o.fit.max_batch == 1
+    what = f"{'sequence' if one else 'sequences'} of {format.count(o.context)} {'fits' if one else 'fit'}"
+    return Lead(about, format.count(o.fit.max_batch), what, "memory")
 
 
 def scheduler(o: Overview) -> Lead:
     about = "A prompt and the tokens of others want the same step. Who goes, who waits, under which policy."
-    what = f"the wait when {format.count(o.prompt)} prompt tokens join"
+    what = f"the wait when {format.many(o.prompt, 'prompt token')} join{'s' * (o.prompt == 1)}"
     return Lead(about, format.times(o.stall), what, "prefill")
 
 
@@ -138,6 +147,9 @@ def measure(o: Overview) -> Lead:
 
 def accuracy(o: Overview) -> Lead:
     about = "How far the floor is from real steps, how far the estimate, and where not to lean on either."
+    whose = o.estimate and borrowed.rests_on(o.estimate, o.scenario.hardware)
+    if whose:
+        about += f" The estimate is {whose}."
     if o.estimate is None:
         return Lead(about, "none", "estimate for this machine")
     times = format.times(o.estimate.seconds / o.with_caches.seconds)

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import folded, offers, prose, spreadsheet, state
+from pages.parts import borrowed, folded, offers, prose, spreadsheet, state
 from pages.parts.copying import COPY
 from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
@@ -110,7 +110,8 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
         complaint(sentence)
     sign, what = _BADGES[scenario.source]
     badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
-    said = markup(context or scenario.measured or what)
+    whose = borrowed.of_scenario(scenario) if scenario.source == "calibrated" else ""
+    said = markup(context or scenario.measured or ", ".join(part for part in (what, whose) if part))
     line = f" <span>{said}</span> <span>·</span> <span>{markup(scenario.label)}</span>"
     prose.put(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
 

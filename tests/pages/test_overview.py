@@ -1,10 +1,12 @@
 """The Overview: its numbers against the cost model, its picture drawn, its way into every page."""
 
 import re
+from typing import Any
 
 import pytest
 
 import costmodel as cm
+from pages.memory.numbers import Memory
 from pages.overview import words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
@@ -23,8 +25,12 @@ SCENARIOS = [
 ]
 
 
-def overview(model: str, hardware: str, batch: int = 1, prompt: int = 500, context: int = 2048) -> Overview:
-    return Overview(Scenario(cm.model(model), cm.hardware(hardware), cm.Precision()), batch, prompt, context)
+def overview(
+    model: str, hardware: str | cm.Hardware, batch: int = 1, prompt: int = 500, context: int = 2048, **memory: Any
+) -> Overview:
+    hw = hardware if isinstance(hardware, cm.Hardware) else cm.hardware(hardware)
+    scenario = Scenario(cm.model(model), hw, cm.Precision())
+    return Overview(scenario, batch, prompt, context, Memory(scenario, batch, context, **memory))
 
 
 def test_the_numbers_of_the_post_stand_in_its_sentence() -> None:
@@ -71,7 +77,7 @@ def test_what_no_figure_can_be_given_for_is_said() -> None:
 def test_a_machine_that_never_waits_for_memory_says_so() -> None:
     o = overview("qwen3-0.6b", "h100-sxm")
     slow = o.scenario.hardware.replace(peak={"bf16": 1e12})
-    hurried = Overview(Scenario(o.scenario.model, slow, cm.Precision()), 1, 500, 2048)
+    hurried = overview("qwen3-0.6b", slow)
     assert plain(words.headline(hurried)).endswith("so no token is free.")
     assert (
         drawing.collisions(drawing.svg(ride_spec(), {"frame": hurried.frame, "lines": hurried.lines}, width=800)) == []
@@ -102,6 +108,59 @@ def test_another_source_adds_its_sentence_and_leaves_the_floor() -> None:
     assert re.search(r"356 µs.*For 8 sequences, with their caches, a step is estimated at [\d.]+ ms\.", said)
 
 
+def test_as_many_fit_as_the_memory_page_says() -> None:
+    settings = {"utilization": 0.6, "reserve_gib": 16, "kv_block": 256}
+    sequences = app.figures(open_page("memory", **settings))["sequences of 2,048"]
+    assert f"{sequences} sequences of 2,048 fit" in app.text(open_page("", **settings))
+    given = app.text(open_page("", hardware="mi325x", own_memory="mi325x:200"))
+    assert "usable memory not published" not in given
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("qwen3-0.6b", "Weights are read once for all, caches once for each."),
+        ("mixtral-8x7b", "A token's experts are read for it, other weights once for all, caches once for each."),
+        ("mamba-2.8b", "Weights are read once for all, states once for each."),
+    ],
+)
+def test_experts_are_not_read_once_for_all_and_states_are_no_caches(model: str, told: str) -> None:
+    o = overview(model, "h100-sxm", batch=4)
+    assert plain(words.batching(o).about).startswith(told)
+    if model == "mamba-2.8b":
+        said = [part for lead in (words.batching, words.memory) for part in (lead(o).about, lead(o).what)]
+        assert not [part for part in said if "cache" in plain(part)]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "whose"),
+    [
+        ("h100-sxm", ""),
+        ("h200-sxm", "by rates of H100 SXM, as H200 SXM was not measured"),
+        ("b200", "in part by the general rates of NVIDIA's GPUs"),
+        ("epyc-9654", "by the general rates of NVIDIA's GPUs, as EPYC 9654 (1 socket) was not measured"),
+    ],
+)
+def test_an_estimate_says_whose_rates_stand_in(hardware: str, whose: str) -> None:
+    told = app.text(open_page("", hardware=hardware, batch=64))
+    assert ("The estimate is" in told) == bool(whose)
+    assert whose in told
+    answered = app.text(open_page("", hardware=hardware, rates="calibrated"))
+    assert re.search(rf"a step is estimated at [\d.]+ .?s{re.escape(', ' + whose if whose else '')}\.", answered)
+    badge = "an estimate, fitted to published measurements" + (f", {whose} · " if whose else " · ")
+    assert badge in app.text(open_page("roofline", hardware=hardware, rates="calibrated"))
+
+
+def test_the_general_rates_are_nvidia_s() -> None:
+    measured = {hw.id for name in cm.hardware() if own_rates(hw := cm.hardware(name))}
+    assert measured
+    assert {cm.hardware(name).vendor for name in measured} == {"NVIDIA"}
+
+
+def own_rates(hw: cm.Hardware) -> bool:
+    return any(fit.device == hw.id for fit in cm.calibrated(hw).fits.values())
+
+
 def test_the_state_goes_along_to_another_page_and_back() -> None:
     at = go(open_page("", model="llama-3.1-8b", prompt=2000), "roofline")
     assert "Llama-3.1-8B" in app.text(at)
@@ -112,7 +171,7 @@ def test_the_state_goes_along_to_another_page_and_back() -> None:
 @pytest.mark.parametrize(("bandwidth", "peak"), [(1e9, 1e17), (1e13, 1e10), (3.35e12, 3.35e12)])
 def test_machines_far_from_any_real_one_are_drawn(bandwidth: float, peak: float) -> None:
     hw = cm.hardware("h100-sxm").replace(bandwidth=bandwidth, peak={"bf16": peak})
-    o = Overview(Scenario(cm.model("qwen3-0.6b"), hw, cm.Precision()), 1, 500, 2048)
+    o = overview("qwen3-0.6b", hw)
     drawn = drawing.svg(ride_spec(), {"frame": o.frame, "lines": o.lines}, width=800)
     assert drawing.collisions(drawn) == []
     assert plain(words.headline(o)).endswith(".")
