@@ -141,9 +141,6 @@ def memory(
         weight_bytes=weight_bytes,
         reserve_bytes=reserve_bytes,
         block_size=block_size,
-        state_bytes=cache.state_bytes,
-        caches=cache.of_sequence(context),
-        pools=pools,
         **cache.filling(pool, context, batch or 1, pools),
     )
 
@@ -223,6 +220,9 @@ class _Cache:
         return {
             "kv_pool_bytes": pool,
             "sequence_bytes": each,
+            "state_bytes": self.state_bytes,
+            "caches": self.of_sequence(context),
+            "pools": pools,
             "kv_tokens": blocks * self.block_size,
             "blocks": blocks,
             "max_batch": _floor(held) * pools,

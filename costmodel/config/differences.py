@@ -240,11 +240,12 @@ def wide_head(reading: Reading) -> str | None:
 
 def stored_width(reading: Reading) -> str | None:
     """No format in the config, or a wide one."""
+    weights = "weights" if reading.model.quantization is None else "weights that are not quantized"
     if reading.model.dtype == "fp32":
-        return "The weights are stored in float32, 4 bytes each; a step is priced as engines serve it, in 16 bits."
+        return f"The {weights} are stored in float32, 4 bytes each; a step is priced as engines serve it, in 16 bits."
     if reading.keys.says("torch_dtype"):
         return None
-    return "The config names no format of its weights: bfloat16 is assumed."
+    return f"The config names no format of the {weights}: bfloat16 is assumed."
 
 
 # ---- what was not in the config -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from costmodel.dtypes import DTYPES
 from costmodel.model import Attention, Experts, LatentAttention
 from pages.model.numbers import Kind, Understood, ranges
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
-from pages.parts.format import Quantity, count, gigabytes, parameters, significant
+from pages.parts.format import Quantity, count, gigabytes, many, parameters, significant, width
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
 _FIGURES = 5
@@ -32,7 +32,7 @@ def _strong(value: object, meaning: str = "") -> Ink:
 
 
 def _layers(number: int) -> str:
-    return f"{count(number)} layer{'' if number == 1 else 's'}"
+    return many(number, "layer")
 
 
 def _bytes(value: float) -> Quantity:
@@ -88,7 +88,7 @@ def figures(u: Understood) -> list[Figure]:
     ]
     if len(parameter_counts) + len(kept) < _FIGURES:
         whole = gigabytes(u.cache_bytes + model.state_bytes)
-        kept.append(Figure(f"kept at {count(u.context)} tokens", whole))
+        kept.append(Figure(f"kept at {many(u.context, 'token')}", whole))
     if len(parameter_counts) + len(kept) < _FIGURES:
         parameter_counts.append(Figure("P, in matrices", parameters(model.matrix_params)))
     return [*parameter_counts, *kept]
@@ -284,15 +284,23 @@ def _cache(u: Understood) -> list[Line]:
     def expression(kind: Kind) -> str:
         mixer = kind.layer.mixer
         assert isinstance(mixer, (Attention, LatentAttention))  # noqa: S101  # only these have a cache
-        return f"{_layers(kind.count)} × {cached_values(mixer)} × {size:g} bytes"
+        return f"{_layers(kind.count)} × {cached_values(mixer)} × {width(size)}"
 
-    at = f"at {count(u.context)} tokens"
-    clipped = "windows clip" if u.cache_bytes < u.kv_bytes_a_token * u.context else "every layer keeps all of them"
+    at = f"at {many(u.context, 'token')}"
+    clipped = "windows clip" if u.cache_bytes < u.kv_bytes_a_token * u.context else _all_keep(u)
     return [
         *_by_kind(u, lambda kind: mixer_name(kind.layer.mixer), expression, u.kv_bytes, _bytes),
         Line("a token", f"in {u.kv_dtype}, all layers", _strong(_bytes(u.kv_bytes_a_token)), gap=True),
         Line("a sequence", f"{at}: {clipped}", _strong(gigabytes(u.cache_bytes, 4))),
     ]
+
+
+def _all_keep(u: Understood) -> str:
+    """Who keeps the whole context: every layer, or those that have a cache."""
+    caching = sum(kind.count for kind in u.kinds if kind.kv_values)
+    if caching == u.model.num_layers:
+        return "every layer keeps all of them"
+    return f"the {_layers(caching)} with a cache {'keeps' if caching == 1 else 'keep'} all of them"
 
 
 def _state(u: Understood) -> list[Line]:
@@ -316,7 +324,7 @@ def _stored_bytes(u: Understood) -> list[Line]:
         expression = f"{count(narrow)} parameters × {bits} ({how.method})"
         lines.append(Line(how.dtype, expression, Ink(gigabytes(narrow * how.bits_per_weight / 8, 4), "memory")))
     lines.append(
-        Line(model.dtype, f"{count(rest)} parameters × {wide:g} bytes", Ink(gigabytes(rest * wide, 4), "memory"))
+        Line(model.dtype, f"{count(rest)} parameters × {width(wide)}", Ink(gigabytes(rest * wide, 4), "memory"))
     )
     return [
         *lines,
@@ -350,7 +358,7 @@ def stack_alt(u: Understood) -> str:
     return (
         f"The {_layers(model.num_layers)} of {model.name} from the input to the output. {lanes}. "
         f"A layer holds up to {gigabytes(heaviest.weight_bytes)} of weights and keeps up to "
-        f"{gigabytes(u.kept_bytes(kept))} of a sequence of {count(u.context)} tokens."
+        f"{gigabytes(u.kept_bytes(kept))} of a sequence of {many(u.context, 'token')}."
     )
 
 

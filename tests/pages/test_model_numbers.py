@@ -14,7 +14,7 @@ from pages.parts.components import Line
 from pages.parts.components import plain as words_of
 from pages.parts.format import count
 from pages.parts.scenario import Scenario
-from tests.pages import drawing
+from tests.pages import derived, drawing
 from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
 from tests.pages.opened import plain
 
@@ -88,6 +88,29 @@ def test_every_derivation_adds_up_to_the_models_own_figure(name: str) -> None:
             of_a_layer += number(line)
     if len(u.kinds) <= 4:
         assert sums == [kind.params for kind in u.kinds]
+
+
+@every_model
+@pytest.mark.parametrize("kv", ["bf16", "fp8"])
+def test_each_line_comes_to_what_it_claims(name: str, kv: str) -> None:
+    u = understood(name, context=1, kv=kv)
+    lines = [line for item in words.understood(u) for line in item.lines]
+    assert derived.wrong(lines, "LM head", "parameters") == []
+    shown = [text(part) for line in lines for part in (line.expression, line.result)]
+    shown += [words.stack_alt(u), words.read_from(u), *(text(figure.name) for figure in words.figures(u))]
+    assert not re.search(r"(?<![\d.,])1 (tokens|bytes|layers|experts)\b", plain(" | ".join(shown)))
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("qwen3-0.6b", "every layer keeps all of them"),
+        ("jamba-1.5-mini", "the 4 layers with a cache keep all of them"),
+        ("gemma-3-27b", "windows clip"),
+    ],
+)
+def test_who_keeps_the_whole_context_is_said(model: str, told: str) -> None:
+    assert text(items(understood(model))["cache"][-1].expression) == f"at 2,048 tokens: {told}"
 
 
 def test_a_pruned_model_of_many_sizes_stays_readable() -> None:
