@@ -82,7 +82,7 @@ def test_a_state_counts_once_a_sequence_and_never_grows():
 )  # fmt: skip
 def test_a_sequence_is_its_caches_by_kind_of_layer_and_its_state(model, context, block, allocation, parallel):
     how = {"context": context, "block_size": block, "allocation": allocation, "attention_parallel": parallel}
-    fit = cm.memory(model, H100, tensor_parallel=1, **how)
+    fit = cm.memory(model, H100, precision=cm.Precision(kv="bf16"), **how)
     assert sum(kind.bytes for kind in fit.caches) + fit.state_bytes == pytest.approx(fit.sequence_bytes)
     assert sum(kind.token_bytes for kind in fit.caches) == pytest.approx(model.kv_bytes_per_token)
     for kind in fit.caches:
