@@ -8,7 +8,7 @@ from costmodel.hardware import GIB
 from pages.memory.numbers import Memory, Remedy
 from pages.parts import codec, controls, state
 from pages.parts.components import complaint, row_button
-from pages.parts.format import count, gibibytes, marketed
+from pages.parts.format import gibibytes, many, marketed
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
 
@@ -88,5 +88,6 @@ def _then(m: Memory, remedy: Remedy) -> str:
         gpu = " on each GPU" if remedy.then.gpus > 1 else ""
         weights = f"The weights take {gibibytes(then.weight_bytes)}{gpu}. "
     few = "Only " if remedy.then.batch < m.batch else "Up to "
-    most = f"{count(then.max_batch)} sequence{'s' * (then.max_batch != 1)} of {count(remedy.then.context)} tokens"
-    return f"{remedy.change}. {weights}{few}{most} fit{'s' * (then.max_batch == 1)}."
+    length = many(remedy.then.context, "token")
+    most = many(then.max_batch, f"sequence of {length} fits", f"sequences of {length} fit")
+    return f"{remedy.change}. {weights}{few}{most}."

@@ -16,6 +16,7 @@ from costmodel.dtypes import DTYPES, KV_DTYPES
 from costmodel.hardware import GIB
 from costmodel.memory import resident_bytes
 from costmodel.model import LatentAttention, by_mixer
+from pages.parts.format import many
 from pages.parts.scenario import Scenario
 
 Allocation = Literal["windowed", "full"]
@@ -304,7 +305,7 @@ def _whole_heads(m: Memory) -> Iterator[Remedy]:
 def _fewer_sequences(m: Memory) -> Iterator[Remedy]:
     most = m.fit.max_batch
     if 1 <= most < m.batch:
-        number = f"{most:,} sequence{'s' * (most != 1)}"
+        number = many(most, "sequence")
         yield Remedy(f"{number} instead of {m.batch:,}", number, replace(m, batch=most), {"batch": most})
 
 
@@ -312,7 +313,8 @@ def _shorter_context(m: Memory) -> Iterator[Remedy]:
     longest = m.fit.max_context
     if m.weights_alone_fit and 1 <= longest < m.context:
         context = int(longest)
-        change, short = f"{context:,} tokens each instead of {m.context:,}", f"{context:,} tokens"
+        short = many(context, "token")
+        change = f"{short} each instead of {m.context:,}"
         yield Remedy(change, short, replace(m, context=context), {"context": context})
 
 

@@ -339,7 +339,7 @@ def _together(m: Memory) -> list[Line]:
         *([Line("tokens", blocks, Ink(count(fit.kv_tokens * fit.pools), "", strong=True))] if m.has_cache else []),
         Line(
             "longest context",
-            f"at which {sequences(m.batch)} fit{'s' * (m.batch == 1)}",
+            f"at which {many(m.batch, 'sequence fits', 'sequences fit')}",
             Ink(_longest(fit), "", strong=True),
         ),
     ]

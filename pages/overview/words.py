@@ -63,8 +63,7 @@ def answer(o: Overview) -> list[Part]:
 
 def _kept(o: Overview) -> str:
     """What a decode step reads besides the weights: "its cache", "their states"."""
-    kept = "cache" if o.scenario.model.kv_values_per_token else "state"
-    return f"its {kept}" if o.batch == 1 else f"their {kept}s"
+    return f"{'its' if o.batch == 1 else 'their'} {keeps(o.scenario.model, number=o.batch)}"
 
 
 def alt(o: Overview) -> str:
@@ -107,17 +106,17 @@ def roofline(o: Overview) -> Lead:
 
 def batching(o: Overview) -> Lead:
     model = o.scenario.model
-    kept = keeps(model, o.context, o.batch) + (" each" if o.batch > 1 else "")
+    kept = keeps(model, o.context, number=o.batch) + (" each" if o.batch > 1 else "")
     end = "However large the batch, they keep it memory-bound." if o.never_crosses else "They come on top."
     weights = "A token's experts are read for it, other weights" if is_sparse(model) else "Weights are read"
-    caches = "caches" if model.kv_values_per_token else "states"
-    about = f"{weights} once for all, {caches} once for each. {end}"
+    about = f"{weights} once for all, {keeps(model, number=2)} once for each. {end}"
     step = format.seconds(o.with_caches.seconds)
     return Lead(about, step, f"decode with {'a ' * (o.batch == 1)}{kept}", "decode")
 
 
 def memory(o: Overview) -> Lead:
-    about = f"Every sequence keeps its {o.memory.keeps}. How many fit beside the weights, and what would make more fit."
+    kept = keeps(o.scenario.model)
+    about = f"Every sequence keeps its {kept}. How many fit beside the weights, and what would make more fit."
     if o.fit is None:
         return Lead(about, "?", "usable memory not published")
     if o.fit.kv_pool_bytes < 0:
@@ -129,7 +128,7 @@ def memory(o: Overview) -> Lead:
 
 def scheduler(o: Overview) -> Lead:
     about = "A prompt and the tokens of others want the same step. Who goes, who waits, under which policy."
-    what = f"the wait when {format.many(o.prompt, 'prompt token')} join{'s' * (o.prompt == 1)}"
+    what = f"the wait when {format.many(o.prompt, 'prompt token joins', 'prompt tokens join')}"
     return Lead(about, format.times(o.stall), what, "prefill")
 
 

@@ -93,15 +93,16 @@ def is_sparse(model: Model) -> bool:
     return model.active_matrix_params != model.matrix_params
 
 
-def keeps(model: Model, context: float, number: float = 1) -> str:
-    """What so many sequences of ``context`` tokens keep, in words; a state is as large however long they are.
+def keeps(model: Model, context: float | None = None, *, number: float = 1) -> str:
+    """What so many sequences keep, in words, with the tokens of a cache (None: without); a state has no length.
 
     >>> from costmodel.catalog import model
     >>> keeps(model("qwen3-0.6b"), 2048), keeps(model("jamba-1.5-mini"), 1, number=8), keeps(model("mamba-2.8b"), 2048)
     ('cache of 2,048 tokens', 'caches of 1 token and states', 'state')
     """
     plural = "" if number == 1 else "s"
-    cache = f"cache{plural} of {many(context, 'token')}" if model.kv_values_per_token else ""
+    length = "" if context is None else f" of {many(context, 'token')}"
+    cache = f"cache{plural}{length}" if model.kv_values_per_token else ""
     state = f"state{plural}" if model.state_bytes else ""
     return " and ".join(part for part in (cache, state) if part)
 

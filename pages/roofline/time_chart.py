@@ -249,7 +249,7 @@ def _answers() -> Spec:
 
 def _marks() -> Spec:
     """The decode step and the prefill of the page, with labels that keep clear of the curves and of each other."""
-    each = "(datum.caches?', '+format(datum.context,',')+' cached each':'')"
+    each = "(datum.caches&&isValid(datum.context)?', '+format(datum.context,',')+' cached each':'')"
     decode = f"({PHONE}?'decode':'decode, B = '+format(datum.decode_t,',')+{each})"
     second = f"'never crosses'+({PHONE}?'':', tends to '+format(datum.asymptote,'.2~r')+' FLOP/B')"
     ridge = D["decode_peak"] * COMPUTE_X / (D["bandwidth"] * BANDWIDTH_X)

@@ -86,7 +86,7 @@ def marks(r: Roofline) -> Dataset:
     columns: dict[str, Any] = {
         "bandwidth": r.base.hardware.bandwidth,
         "caches": r.counts_caches,
-        "context": r.context,
+        "context": r.context if r.scenario.model.kv_values_per_token else None,
         "asymptote": r.asymptote if r.counts_caches else None,
         **_answered(r),
     }

@@ -61,11 +61,10 @@ def below_picture(r: Roofline) -> list[Part]:
         return [shown, thick, *_never(r)]
     model, beside = r.scenario.model, r.decode_with_caches
     through = " that goes through it" if is_sparse(model) else ""
-    kept = "caches" if model.kv_values_per_token else "states"
-    whose = "its" if r.batch == 1 else format.count(r.batch)
+    each = f"{'its' if r.batch == 1 else format.count(r.batch)} {keeps(model, r.context, number=r.batch)}"
     return [
-        f"{shown}{thick}Every matrix is counted on every token{through}, as in the post; the {kept} are not. With ",
-        f"{whose} {keeps(model, r.context, r.batch)} the decode step reads ",
+        f"{shown}{thick}Every matrix is counted on every token{through}, as in the post; ",
+        f"the {keeps(model, number=2)} are not. With {each} the decode step reads ",
         Ink(format.gigabytes(beside.bytes), "memory"),
         " and takes ",
         Ink(format.seconds(beside.seconds), "decode"),
@@ -128,8 +127,11 @@ def _read(r: Roofline) -> Figure:
     total = format.gigabytes(r.decode.bytes)
     scale = next(s for s, unit in format.BYTES if unit == total.unit)
     weights, caches = (format.significant(b / scale) for b in (r.weight_bytes, r.decode.bytes - r.weight_bytes))
-    kept = "caches" if r.scenario.model.kv_values_per_token else "states"
-    return Figure(f"weights + {kept} read", format.Quantity(f"{weights} + {caches}", total.unit), "memory")
+    return Figure(
+        f"weights + {keeps(r.scenario.model, number=2)} read",
+        format.Quantity(f"{weights} + {caches}", total.unit),
+        "memory",
+    )
 
 
 def below_table(r: Roofline, step: str) -> str:

@@ -109,6 +109,7 @@ def test_states_are_counted_apart_from_caches() -> None:
     assert r.decode.kv_bytes == pytest.approx(caches + state)
     assert r.decode.state_bytes == pytest.approx(state)
     assert "each sequence brings its own cache of 2,048 tokens and state." in said(r)
+    assert "weights + caches and states read" in said(r)
 
 
 @pytest.mark.parametrize("count", ["weights", "attention"])
