@@ -237,10 +237,11 @@ class _Cache:
 
     def of_sequence(self, context: float) -> tuple[LayerCaches, ...]:
         """The cache of one sequence of ``context`` tokens, by kind of layer."""
+        layers = by_mixer(self.model)
         return tuple(
             LayerCaches(
                 mixer=mixer,
-                layers=by_mixer(self.model)[mixer],
+                layers=layers[mixer],
                 token_bytes=each,
                 tokens=self._kept(mixer, context),
                 places=self._places(mixer, context),
