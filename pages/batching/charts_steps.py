@@ -89,6 +89,7 @@ def chunk_spec() -> Spec:
         plane,
         "Time of a step against the tokens of a prompt in it",
         _chunk_curves(plane),
+        *_chunk_rules(plane),
         _chunk_ends(plane),
         _chunk_mark(plane),
     )
@@ -111,13 +112,21 @@ def _chunk_curves(plane: Plane) -> Spec:
     )
 
 
+def _chunk_rules(plane: Plane) -> list[Spec]:
+    """From the ends and the page's chunk down to the axis; before all names, so that none is crossed out."""
+    rules = {"room": "at", "own": "chunk"}
+    return [
+        layers.over(name, layers.rule(plane, at, dash=[2, 3], top=plane.py("datum.seconds")))
+        for name, at in rules.items()
+    ]
+
+
 def _chunk_ends(plane: Plane) -> Spec:
     """Where arithmetic becomes the longer side, counted two ways, each with a row of its own for its name."""
     words = layers.either("datum.text", "datum.short")
     row = f"{layers.from_bottom(plane, 1)}-datum.lane*{layers.TYPE_LINE}"
     return layers.over(
         "room",
-        layers.rule(plane, "at", dash=[2, 3], top=plane.py("datum.seconds")),
         layers.point("at", "seconds", "paper", "datum.text"),
         layers.named(plane, "datum.at", words, row, side="left"),
     )  # fmt: skip
@@ -134,7 +143,6 @@ def _chunk_mark(plane: Plane) -> Spec:
         layers.label("datum.floor_name", "memory", at("8", floor_y), weight=600),
         layers.label("'the estimate'", "ink", estimate, weight=600, show=estimated),
         layers.label("'weights alone'", "muted", at("8", f"{plane.py('datum.weights_start')}-7"), show=apart),
-        layers.rule(plane, "chunk", dash=[2, 3], top=plane.py("datum.seconds")),
         layers.point("chunk", "seconds", "prefill", "datum.text", "diamond"),
         layers.named(plane, "datum.chunk", "datum.text", layers.from_bottom(plane, 0)),
     )  # fmt: skip
