@@ -125,12 +125,6 @@ def bills(price: Price, batch: ArrayLike, context: ArrayLike) -> Bills:
     return Bills(cost.weight_bytes / batch, cost.kv_bytes / batch)
 
 
-def kept(model: Model) -> tuple[str, ...]:
-    """What a sequence brings of its own, which no other can use: a "cache", a recurrent "state", or both."""
-    sizes = {"cache": model.kv_values_per_token, "state": model.state_bytes}
-    return tuple(name for name, size in sizes.items() if size)
-
-
 def even_context(price: Price, batch: float) -> float | None:
     """Context at which a sequence's cache costs as many bytes as its share of the weights; None: at none.
 

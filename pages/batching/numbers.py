@@ -16,6 +16,7 @@ from costmodel.memory import Fit
 from costmodel.operations import Count
 from pages.memory.numbers import Memory
 from pages.parts import format
+from pages.parts.layers import keeps
 from pages.parts.scenario import Scenario
 
 LEFT, RIGHT = 0.85, 4096.0  # ends of every axis of batches, in sequences
@@ -153,7 +154,7 @@ class Batching:
     @property
     def kept(self) -> str:
         """What a sequence brings of its own: "cache", "state", or both."""
-        return " and ".join(batching.kept(self.scenario.model))
+        return keeps(self.scenario.model)
 
     @cached_property
     def state_bytes(self) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import costmodel as cm
-from costmodel.batching import kept, mixture
+from costmodel.batching import mixture
 from costmodel.model import LatentAttention, Recurrent
 from costmodel.shapes import Gathered, Heads, Shape, heads
 from pages.parts import format
 from pages.parts.components import Ink, Part
 from pages.parts.format import many
+from pages.parts.layers import keeps
 from pages.shapes.numbers import Shapes
 from pages.shapes.words import number
 
@@ -27,13 +28,13 @@ def _weights(n: Shapes, gathered: Gathered) -> float:
 def gathered(n: Shapes) -> list[Part]:
     """The two halves of the block as the batch grows."""
     batch = len(n.lengths)
-    own, stores = kept(n.scenario.model), n.store_bytes(n.gathered.sequences)
-    once = "read once" if mixture(n.scenario.model) is None else "read with the experts that turn up"
-    each = "read and written" if "state" in own else "read"
+    model, stores = n.scenario.model, n.store_bytes(n.gathered.sequences)
+    once = "read once" if mixture(model) is None else "read with the experts that turn up"
+    each = "read and written" if model.state_bytes else "read"
     return [
         f"{_counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
         Ink(format.gigabytes(_weights(n, n.gathered)), "memory"),
-        f", are {once} and split {_counted(batch, 'way')}. The {' and '.join(f'{name}s' for name in own)}, ",
+        f", are {once} and split {_counted(batch, 'way')}. The {keeps(model, number=2)}, ",
         Ink(format.gigabytes(stores), "memory"),
         f" through all layers at these lengths, are {each} {_counted(batch, 'time')} and split no ways. ",
         "Drag the end of a store to make it longer.",
