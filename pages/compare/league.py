@@ -116,7 +116,8 @@ class League:
     scenario: the sidebar's, priced as a floor. batch, context: of the decode step. prompt: of the prefill step.
     memory: the same workload in the memory of the sidebar's accelerator, allocated as the Memory page says.
     own_memory: the accelerator for which the user gave the usable memory, and those bytes.
-    count: what the floors count. hourly: price of an hour of each accelerator that has none in ``prices`` (by id).
+    count: what the floors of the decode step count.
+    hourly: price of an hour of each accelerator that has none in ``prices`` (by id).
     order, vendor, least: how the rows are sorted, whose they are ("all"), and the GB that they have at least.
     chosen: id of the row that is looked into; "" for the sidebar's.
     """
@@ -144,21 +145,21 @@ class League:
     @cached_property
     def decodes(self) -> Fleet:
         """The decode step, with and without the caches counted as ``count`` says, on each."""
-        return self._priced(cm.Step.decode(self.batch, self.context))
+        return self._priced(cm.Step.decode(self.batch, self.context), self.count)
 
     @cached_property
     def prefills(self) -> Fleet:
-        """The step of one prompt on each."""
-        return self._priced(cm.Step.prefill(self.prompt))
+        """The step of one prompt on each, all counted: the post's count is no bound of a prompt."""
+        return self._priced(cm.Step.prefill(self.prompt), "attention")
 
-    def _priced(self, step: cm.Step) -> Fleet:
+    def _priced(self, step: cm.Step, count: Count) -> Fleet:
         s = self.scenario
         return fleet(
             s.model,
             self.machines,
             step,
             precision=s.precision,
-            count=self.count,
+            count=count,
             tensor_parallel=s.tensor_parallel,
         )
 

@@ -30,7 +30,7 @@ class Range:
     most: int
 
 
-RANGES = {"phone": Range(250, 480, 11, 14), "middle": Range(480, 800, 14, 30), "wide": Range(800, 1200, 14, 45)}
+RANGES = {"phone": Range(250, 480, 11, 22), "middle": Range(480, 800, 14, 30), "wide": Range(800, 1200, 14, 45)}
 
 
 def sides(

@@ -51,7 +51,8 @@ class Map:
     Attributes
     ----------
     scenario: the sidebar's, priced as a floor. batch, context, prompt: the workload; the step is a prefill of one
-    prompt where the prompt is an axis, else a decode step. hourly: price of one GPU for an hour.
+    prompt where the prompt is an axis, else a decode step. count: what decode steps count; see ``counted``.
+    hourly: price of one GPU for an hour.
     x, y: keys of the axes. shown: what the colour is for.
     """
 
@@ -71,6 +72,11 @@ class Map:
     def prefill(self) -> bool:
         """Whether the steps are prompts."""
         return "prompt" in (self.x, self.y)
+
+    @property
+    def counted(self) -> Count:
+        """What the floors count: of prompts always all, as the post's count is no bound of a prompt."""
+        return "attention" if self.prefill else self.count
 
     @cached_property
     def here(self) -> dict[str, float]:
@@ -158,7 +164,7 @@ class Map:
             self.step(x, y),
             **factors,
             precision=s.precision,
-            count=self.count,
+            count=self.counted,
             tensor_parallel=gpus,
         )
 

@@ -74,4 +74,5 @@ def _workload(drawn: Map) -> None:
             controls.slider("prompt", "Prompt, tokens")
         if drawn.shown == "cost":
             controls.slider("hourly", "A GPU for an hour, $", "In any currency: the price of a million is in the same.")
-        controls.switch("count", "Count the caches", off="weights", on="attention")
+        if not drawn.prefill:
+            controls.switch("count", "Count the caches", off="weights", on="attention")

@@ -158,13 +158,15 @@ def _kind(chart: Map) -> str:
 
 
 def _counted(chart: Map) -> str:
-    return "weights and caches" if chart.count == "attention" else "the weights alone, as the post counts"
+    if chart.prefill:
+        return "weights, squares and caches, the LM head on the last position of each prompt alone"
+    return "weights and caches" if chart.counted == "attention" else "the weights alone, as the post counts"
 
 
 def _silent(chart: Map) -> str:
     """What changes nothing on this map, or is not in it."""
     axes = (chart.x, chart.y)
-    if "context" in axes and chart.count == "weights":
+    if "context" in axes and chart.counted == "weights":
         return "In that count a context costs nothing: switch the caches on to see what it does."
     if "gpus" in axes:
         return "GPUs divide the model by tensor parallelism; what their links take is not in a floor."
@@ -241,7 +243,7 @@ def questions(chart: Map) -> list[Question]:
         Question(
             "A prompt's squares grow with its length: how long must it be, on how many cached tokens?",
             "Show prompt against context",
-            {"map_x": "prompt", "map_y": "context", "map_value": "intensity", "count": "attention"},
+            {"map_x": "prompt", "map_y": "context", "map_value": "intensity"},
         ),
         Question(
             "Does a larger batch over longer contexts ever become compute-bound?",

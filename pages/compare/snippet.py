@@ -97,7 +97,7 @@ def league(of: League, packed: str = "") -> str:
     if row.priced:
         body += [
             f"decode = price(cm.Step.decode({of.batch}, {of.context}){how}).seconds",
-            f"prompt = price(cm.Step.prefill({of.prompt}){how}).seconds",
+            f'prompt = price(cm.Step.prefill({of.prompt}), count="attention").seconds',
             *(_fit(row.memory) if row.memory.known else []),
         ]
     body += [
@@ -181,7 +181,7 @@ def _floors(chart: Map) -> list[str]:
     return [
         f"def floors({', '.join(here[key] for key in (*sizes, *factors))}):",
         f"    return what_ifs(model, hardware, {step}, {f'{given}, ' if given else ''}precision=precision,",
-        f'                    count="{chart.count}", tensor_parallel=gpus)',
+        f'                    count="{chart.counted}", tensor_parallel=gpus)',
         "",
         "",
     ]

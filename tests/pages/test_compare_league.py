@@ -74,7 +74,8 @@ def test_every_row_has_the_prices_of_its_machine(scenario, count):
             continue
         more = {"precision": scenario.precision, "count": count, "tensor_parallel": scenario.tensor_parallel}
         assert row.decode == pytest.approx(cm.price(*asked, cm.Step.decode(16, 4096), **more).seconds, rel=1e-12)
-        assert row.prefill == pytest.approx(cm.price(*asked, cm.Step.prefill(500), **more).seconds, rel=1e-12)
+        bound = cm.price(*asked, cm.Step.prefill(500), **{**more, "count": "attention"})
+        assert row.prefill == pytest.approx(bound.seconds, rel=1e-12)
         if row.hardware.memory is None:
             assert row.fit is None
             continue
@@ -94,6 +95,16 @@ def test_figures_worked_by_hand():
     assert row.million == pytest.approx(2 / 3600 / row.tokens_per_second * 1e6)
     assert row.million == pytest.approx(0.1977, rel=1e-3)
     assert row.ridge == pytest.approx(989.4e12 / 3.35e12)
+
+
+@pytest.mark.parametrize("count", ["weights", "attention"])
+def test_the_prompt_is_a_bound_in_either_count(count):
+    """500 tokens of Qwen3-0.6B: the blocks on each, the head on the last, 229,376 FLOP a query-key pair."""
+    row = row_of(league(count=count), "h100-sxm")
+    flops = 2 * 440_401_920 * 500 + 2 * 155_582_464 + 229_376 * 500 * 501 / 2
+    assert row.prefill == pytest.approx(flops / 989.4e12)
+    assert plain(words.said(row)).split("a prompt of ")[1].startswith("500 at least 474 µs")
+    assert figures(open_page("compare", compare_view="league", count=count))["prompt, at least"] == "474 µs"
 
 
 def test_a_group_of_gpus_costs_that_many_hours():
@@ -220,7 +231,7 @@ def test_every_priced_row_is_a_dot_that_says_its_figures():
     assert len(dots) == sum(row.priced for row in shown.rows) < len(CATALOGUE)
     h100 = dots[dots.name == "H100 SXM"].iloc[0]
     assert plain(h100.said) == (
-        "H100 SXM: a decode step of 64 takes at least 356 µs, a prompt of 500 at least 602 µs; up to 322 sequences of "
+        "H100 SXM: a decode step of 64 takes at least 356 µs, a prompt of 500 at least 474 µs; up to 322 sequences of "
         "2,048 tokens fit."
     )
     assert h100.current
@@ -244,7 +255,7 @@ def test_the_page_says_where_the_sidebars_accelerator_stands():
     estimate = cm.price(QWEN, H100, cm.Step.decode(64, 2048), rates="calibrated")
     assert cells[:5] == ["NVIDIA", "80 GB", "295", "322", "356 µs"]
     assert cells[5].startswith(plain(str(seconds(estimate.seconds))))
-    assert cells[6:] == ["602 µs", "180,000", "2", "$0.00309"]
+    assert cells[6:] == ["474 µs", "180,000", "2", "$0.00309"]
     assert rows["Rubin R200 ◇ no bf16 or fp16 rate is published"][3:6] == ["–", "–", "none"]
     assert rows["MI325X"][3] == "unknown"
     assert "no bf16 or fp16 rate is published" in text(at)

@@ -33,6 +33,11 @@ def plane(x: str = "batch", y: str = "bandwidth_x", scenario: Scenario | None = 
     })  # fmt: skip
 
 
+def bound_count(drawn: Map) -> str:
+    """The count whose floors no step beats: of a prompt the post's is none, with its LM head on every position."""
+    return "attention" if "prompt" in (drawn.x, drawn.y) else drawn.count
+
+
 def price_at(drawn: Map, x: float, y: float) -> cm.Cost:
     """The price of one point of the map, by itself."""
     at = {**drawn.here, drawn.x: x, drawn.y: y}
@@ -46,7 +51,7 @@ def price_at(drawn: Map, x: float, y: float) -> cm.Cost:
     else:
         step = cm.Step.decode(at["batch"], at["context"])
     hw = what_if(s.hardware.root, at["bandwidth_x"], at["compute_x"], 1.0)
-    return cm.price(s.model, hw, step, s.precision, count=drawn.count, tensor_parallel=int(at["gpus"]))
+    return cm.price(s.model, hw, step, s.precision, count=bound_count(drawn), tensor_parallel=int(at["gpus"]))
 
 
 # ---- its numbers ---------------------------------------------------------------------------------------------
@@ -261,18 +266,20 @@ def test_controls_are_those_that_the_map_is_made_of():
     assert sliders == {"prompt", "hourly"}
     at.slider(key="hourly").set_value(5.0)
     ran(at)
-    cost = cm.price(QWEN, H100, cm.Step.prefill(500), count="weights")
+    cost = cm.price(QWEN, H100, cm.Step.prefill(500))
     assert f"${cost.seconds / 500 / 3600 * 5 * 1e6:.3g}" in text(at)
 
 
+def test_a_map_of_prompts_shows_bounds_and_offers_no_other_count():
+    at = open_page("compare", compare_view="map", map_x="batch", map_y="prompt")
+    assert "With 1 sequence and a prompt of 500 tokens, a step takes at least 474 µs, and waits for its" in text(at)
+    assert "the LM head on the last position of each prompt alone" in text(at)
+    assert "Count the caches" not in [toggle.label for toggle in (*at.toggle, *at.checkbox)]
+    assert "Count the caches" in [toggle.label for toggle in open_page("compare", compare_view="map").toggle]
+
+
 def test_a_link_brings_the_map_back():
-    query = {
-        "compare_view": "map",
-        "map_x": "prompt",
-        "map_y": "context",
-        "map_value": "intensity",
-        "count": "attention",
-    }
+    query = {"compare_view": "map", "map_x": "prompt", "map_y": "context", "map_value": "intensity"}
     at = open_page("compare", **query)
     assert query.items() <= link(at).items()
     again = open_page("compare", **link(at))
