@@ -10,8 +10,9 @@ import costmodel as cm
 from costmodel import compare
 from costmodel.dtypes import DTYPES
 from pages.compare import words
-from pages.compare.numbers import Pair, Side
+from pages.compare.numbers import Pair, Side, holders
 from pages.compare.words import alike, changed, faster
+from pages.memory.numbers import Memory
 from pages.parts import format
 from pages.parts.components import Column, Table, Text
 from pages.parts.layers import mixer_name, mixer_sizes, mlp_name, mlp_sizes
@@ -147,8 +148,8 @@ def _room(p: Pair) -> Iterable[Delta]:
     sequence = b.sequence_bytes / a.sequence_bytes
     caches = [format.gigabytes(fit.sequence_bytes) for fit in (a, b)]
     yield Delta("cache of a sequence", caches, _times(sequence), _cache_reason(p, sequence))
-    most = _times(b.max_batch / a.max_batch) if a.max_batch else _UNKNOWN
-    yield Delta("sequences that fit", _counts(a.max_batch, b.max_batch), most, _fits_reason(p, sequence))
+    most = _times(b.max_batch / a.max_batch) if a.max_batch and b.max_batch else _UNKNOWN
+    yield Delta("sequences that fit", _counts(a.max_batch, b.max_batch), most, _fits_reason(p))
 
 
 def _cache_reason(p: Pair, ratio: float) -> str:
@@ -167,14 +168,28 @@ def _values(p: Pair) -> str:
     return "values a token on each GPU" if p.a.gpus != p.b.gpus else "what whole blocks and windows keep"
 
 
-def _fits_reason(p: Pair, sequence: float) -> str:
-    a, b = (side.memory.fit for side in p.sides)
-    for side, fit in (("A", a), ("B", b)):
-        if fit.kv_pool_bytes <= 0:
-            over = format.gibibytes(-fit.kv_pool_bytes)
-            return f"the weights of {side} alone are {over} more than its memory may hold"
-    room = b.kv_pool_bytes / a.kv_pool_bytes
-    return _why([("room beside the weights", room), ("the cache of a sequence", sequence)])
+def _fits_reason(p: Pair) -> str:
+    for side in p.sides:
+        if side.memory.fit.kv_pool_bytes <= 0:
+            over = format.gibibytes(-side.memory.fit.kv_pool_bytes)
+            alone = "with what is reserved" if side.memory.fit.reserve_bytes else "alone"
+            return f"the weights of {side.name} {alone} are {over} more than its memory may hold"
+        if not side.memory.fit.max_batch:
+            return f"beside the weights of {side.name} there is no room for one sequence"
+    room, cache, gpus, most = (b / a for a, b in zip(*(_filling(side.memory) for side in p.sides), strict=True))
+    causes = [
+        ("room beside the weights", room),
+        ("the cache of a sequence", cache),
+        ("the GPUs that hold sequences of their own", gpus),
+        ("the part of the room that whole sequences fill", most * cache / room / gpus),
+    ]
+    return _why(causes)
+
+
+def _filling(memory: Memory) -> tuple[float, ...]:
+    """Room for caches, cache of a sequence, GPUs that hold their own, and the sequences that all this comes to."""
+    fit = memory.fit
+    return fit.kv_pool_bytes, fit.sequence_bytes, holders(memory), fit.max_batch
 
 
 # ---- money and sizes -----------------------------------------------------------------------------------------

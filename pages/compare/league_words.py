@@ -6,6 +6,7 @@ import math
 
 import costmodel as cm
 from pages.compare.league import League, Row
+from pages.compare.words import whole_ones
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import (
     NBSP,
@@ -209,20 +210,19 @@ def _room(row: Row) -> list[Line]:
     if fit is None:
         missing = f"no usable memory is published for {row.hardware.name}"
         return [Line("memory", missing, "not known", gap=True)]
-    kept = f" − {gibibytes(fit.reserve_bytes)} reserved" if fit.reserve_bytes else ""
+    kept = f" − {gibibytes(fit.reserve_bytes, 4)} reserved" if fit.reserve_bytes else ""
     used = f"{row.memory.utilization:.0%}".replace("%", f"{NBSP}%")
-    pool = gibibytes(max(0.0, fit.kv_pool_bytes))
+    pool = gibibytes(max(0.0, fit.kv_pool_bytes), 4)
     lines = [
         Line(
             "room for caches",
-            f"{used} of {gibibytes(fit.usable_bytes)} − {gibibytes(fit.weight_bytes)} of weights{kept}",
+            f"{used} of {gibibytes(fit.usable_bytes, 4)} − {gibibytes(fit.weight_bytes, 4)} of weights{kept}",
             pool if fit.kv_pool_bytes > 0 else "none",
             gap=True,
         )
     ]
     if fit.kv_pool_bytes > 0 and fit.sequence_bytes:
-        each = f"{pool} ÷ {gibibytes(fit.sequence_bytes)} each, in whole ones"
-        lines.append(Line("sequences that fit", each, count(fit.max_batch)))
+        lines.append(Line("sequences that fit", whole_ones(str(pool), row.memory), count(fit.max_batch)))
     return lines
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from costmodel import Cost
 from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
-from pages.compare.numbers import Pair, Side
+from pages.compare.numbers import Pair, Side, holders
+from pages.memory.numbers import Memory
 from pages.parts import codec, format
 from pages.parts.components import Html, Ink, Line, Part
 
@@ -210,9 +211,15 @@ def _fits(side: Side) -> list[Line]:
     )
     kept = f" − {reserve}" if fit.reserve_bytes else ""
     room = f"({usable} × {side.memory.utilization:g} − {weights}{kept})"
-    groups = f"{side.gpus} GPUs × " if side.memory.attention_parallel == "data" and side.gpus > 1 else ""
-    expression = f"{groups}{room} ÷ {format.gibibytes(fit.sequence_bytes, 4)}"
+    expression = whole_ones(room if fit.kv_pool_bytes > 0 else f"max(0, {room})", side.memory)
     return [Line(f"sequences that fit, {side.name}", expression, format.count(fit.max_batch), gap=True)]
+
+
+def whole_ones(room: str, memory: Memory) -> str:
+    """How many sequences fit into ``room`` on each GPU that holds its own, as an expression."""
+    gpus = holders(memory)
+    each = f"{room} ÷ {format.gibibytes(memory.fit.sequence_bytes, 4)} each, in whole ones"
+    return each if gpus == 1 else f"{each}, × {format.many(gpus, 'GPU')}"
 
 
 def _million(p: Pair, side: Side) -> Line:

@@ -31,12 +31,12 @@ CONFIG = {
 }  # fmt: skip
 
 
-def one(name, hourly=2.0, **asked):
+def one(name, hourly=2.0, attention_parallel="tensor", **asked):
     """A side from values of controls."""
     values = {**DEFAULTS, **asked}
     scenario, _ = resolve.scenario_of(values)
     load = {key: values[key] for key in ("batch", "prompt", "context", "count")}
-    memory = Memory(scenario, values["batch"], values["context"])
+    memory = Memory(scenario, values["batch"], values["context"], attention_parallel=attention_parallel)
     return side(name=name, scenario=scenario, hourly=hourly, memory=memory, **load)
 
 
@@ -71,6 +71,12 @@ PAIRS = {
         {"hardware": "mi300x", "batch": 1, "context": 100, "prompt": 100_000},
     ),
     "the same": pair,
+    "sequences over the GPUs": lambda: pair(
+        {"model": "llama-3.1-8b", "tensor_parallel": "2", "attention_parallel": "data"}, {"tensor_parallel": "8"}
+    ),
+    "room for few": lambda: pair(
+        {"model": "llama-3.1-8b", "context": 131_072}, {"hardware": "h200-sxm", "context": 120_000}
+    ),
 }
 every_pair = pytest.mark.parametrize("p", [pytest.param(make(), id=name) for name, make in PAIRS.items()])
 
@@ -213,7 +219,7 @@ def test_the_table_has_the_numbers_of_the_cost_model(p):
         if s.scenario.hardware.memory is not None and "cache of a sequence" in table:
             fit = cm.memory(
                 s.scenario.model, s.scenario.hardware, context=s.context, precision=s.scenario.precision,
-                tensor_parallel=s.gpus,
+                tensor_parallel=s.gpus, attention_parallel=s.memory.attention_parallel,
             )  # fmt: skip
             assert table["sequences that fit"].values[place] == f"{fit.max_batch:,}"
 
@@ -274,8 +280,43 @@ def test_the_arithmetic_of_memory_and_money_comes_to_what_is_shown(p):
             s = p.a if line.name.endswith("A") else p.b
             fit = s.memory.fit
             assert opened.plain(format.gibibytes(fit.weight_bytes, 4)).replace(",", "") in expression
+            groups = re.search(r"in whole ones(?: × (\d+) GPUs)?$", expression)[1] or 1
             exact = (fit.usable_bytes * 0.9 - fit.weight_bytes) / fit.sequence_bytes
-            assert int(line.result.replace(",", "")) == max(0, int(exact))
+            assert int(line.result.replace(",", "")) == max(0, int(exact)) * int(groups)
+
+
+DIVIDE = {
+    "ridge B*, FLOP a byte": "bandwidth",
+    "FLOP a byte, caches counted": "the bytes",
+    "sequences that fit": "the cache of a sequence",
+}
+
+
+def multiplied(delta):
+    """The factors that a reason names, those of ``DIVIDE`` as divisors, multiplied."""
+    found = re.findall(r"(?:and |^)(.+?) (?:grew|fell to) ([\d.,]+)×", delta.reason)
+    factors = [(name, float(number.replace(",", ""))) for name, number in found]
+    return float(np.prod([1 / ratio if name == DIVIDE.get(delta.name) else ratio for name, ratio in factors]))
+
+
+@every_pair
+def test_the_factors_of_a_reason_multiply_to_the_whole(p):
+    check_products(p)
+
+
+def check_products(p):
+    for name in (*DIVIDE, "cache of a sequence", "crossing T*, tokens", "$ a million tokens"):
+        delta = rows(p).get(name)
+        if delta is None or delta.change == "–":
+            continue
+        whole = 1.0 if delta.change == "the same" else float(delta.change.rstrip("×").replace(",", ""))
+        assert multiplied(delta) == pytest.approx(whole, rel=0.02), delta
+
+
+def test_sequences_over_the_gpus_are_explained_by_their_number():
+    row = rows(PAIRS["sequences over the GPUs"]())["sequences that fit"]
+    assert "the GPUs that hold sequences of their own grew 4.00×" in row.reason
+    assert row.values[1] == "2,160"
 
 
 # ---- presets -------------------------------------------------------------------------------------------------
@@ -444,6 +485,7 @@ def test_any_two_scenarios_can_be_held_against_each_other(a, b):
     p = Pair(one("A", **a), one("B", **{**b, "count": a["count"]}))
     assert said(words.headline(p, "As pinned")).endswith(".")
     check_factors(p)
+    check_products(p)
     for delta in deltas.deltas(p):
         assert len(delta.values) == 2
         assert "nan" not in " ".join(str(part) for part in (*delta.values, delta.change, delta.reason))

@@ -315,6 +315,23 @@ def test_the_arithmetic_of_the_chosen_row_leads_to_its_figures():
         assert ("a million tokens" in lines) == (not row.does_not_fit)
 
 
+@pytest.mark.parametrize("how", ["tensor", "data"])
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_what_fits_is_what_its_line_comes_to(how, gpus):
+    scenario = Scenario(cm.model("qwen3-235b-a22b"), cm.hardware("h200-sxm"), cm.Precision(), tensor_parallel=gpus)
+    memory = Memory(scenario, batch=1, context=4096, attention_parallel=how)
+    row = league(scenario, context=4096, memory=memory).current
+    found = [line for line in words.arithmetic(row) if line.name == "sequences that fit"]
+    assert bool(found) == (gpus > 1)  # the weights alone do not fit into one
+    for line in found:
+        expression = plain(words_of(line.expression))
+        pool, each, times = re.fullmatch(
+            r"([\d.]+) GiB ÷ ([\d.]+) MiB each, in whole ones(?:, × (\d) GPUs)?", expression
+        ).groups()
+        assert int(float(pool) * 1024 / float(each)) * int(times or 1) == row.fit.max_batch
+        assert times == ("8" if how == "data" else None)
+
+
 def words_of(part: object) -> str:
     from pages.parts.components import plain as plain_text
 
