@@ -11,7 +11,7 @@ from costmodel import compare
 from costmodel.dtypes import DTYPES
 from pages.compare import words
 from pages.compare.numbers import Pair, Side, holders
-from pages.compare.words import alike, changed, faster
+from pages.compare.words import alike, changed, faster, unchanged
 from pages.memory.numbers import Memory
 from pages.parts import format
 from pages.parts.components import Column, Table, Text
@@ -243,4 +243,4 @@ def _times(ratio: Any) -> str:
 
 def _why(causes: Sequence[tuple[str, float]]) -> str:
     """What changed, of the causes whose ratios multiply to the whole."""
-    return " and ".join(changed(what, ratio) for what, ratio in causes if not alike(ratio)) or NOTHING
+    return " and ".join(changed(what, ratio) for what, ratio in causes if not unchanged(ratio)) or NOTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pages.compare.deltas import NOTHING, Delta
+from pages.compare.deltas import Delta
 from pages.compare.frames import HEIGHTS, Line, Picture
 from pages.compare.numbers import Pair, Side
 from pages.compare.words import alike, faster
@@ -123,7 +123,7 @@ def deltas(both: Both) -> list[Delta]:
     return [
         _times("time to first token", a["ttft_s"], b["ttft_s"], _first(a, b)),
         _times("time a token after it", a["tpot_s"], b["tpot_s"], _each(both)),
-        _times("a request from arrival to end", a["latency_s"], b["latency_s"], "first token and all others"),
+        _times("a request from arrival to end", a["latency_s"], b["latency_s"], _whole(a, b)),
         Delta(
             "tokens a second", [format.significant(run["output_tokens_per_s"]) for run in (a, b)],
             _ratio(a["output_tokens_per_s"], b["output_tokens_per_s"]), _throughput(both),
@@ -134,7 +134,7 @@ def deltas(both: Both) -> list[Delta]:
 
 def _times(name: str, a: float, b: float, why: str) -> Delta:
     change = faster(a / b) if np.isfinite(a) and np.isfinite(b) and b > 0 else "–"
-    return Delta(name, [format.seconds(a), format.seconds(b)], change, NOTHING if alike(a / b) else why)
+    return Delta(name, [format.seconds(a), format.seconds(b)], change, why)
 
 
 def _ratio(a: float, b: float) -> str:
@@ -145,18 +145,31 @@ def _ratio(a: float, b: float) -> str:
 
 def _first(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """The wait in the queue and the steps of the prompt, which make up the time to the first token."""
-    parts = [
-        ("waiting in the queue takes", a["queued_s"], b["queued_s"]),
-        ("the steps of the prompt", a["ttft_s"] - a["queued_s"], b["ttft_s"] - b["queued_s"]),
-    ]
-    return " and ".join(f"{what} {format.seconds(other)}, not {format.seconds(one)}" for what, one, other in parts)
+    queued, prompts = (
+        [format.seconds(run["queued_s"]) for run in (a, b)],
+        [format.seconds(run["ttft_s"] - run["queued_s"]) for run in (a, b)],
+    )
+    return _instead(("waiting in the queue takes", queued), ("the steps of the prompt take", prompts))
 
 
 def _each(both: Both) -> str:
     """How long a step is, and how many share it."""
-    (a, b), running = both.runs, [format.significant(run.summary["mean_running"]) for run in both.runs]
-    steps = [format.seconds(run.step_seconds) for run in (a, b)]
-    return f"a step takes {steps[1]} on average, not {steps[0]}, with {running[1]} requests in it, not {running[0]}"
+    running = [format.significant(run.summary["mean_running"]) for run in both.runs]
+    steps = [format.seconds(run.step_seconds) for run in both.runs]
+    return _instead(("a step takes on average", steps), ("the requests in it are", running))
+
+
+def _whole(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    return _ALIKE if alike(a["latency_s"] / b["latency_s"]) else "first token and all others"
+
+
+_ALIKE = "all that it is made of reads the same"
+
+
+def _instead(*parts: tuple[str, Sequence[object]]) -> str:
+    """What of these reads differently on B than on A."""
+    told = [f"{what} {b}, not {a}" for what, (a, b) in parts if str(a) != str(b)]
+    return " and ".join(told) or _ALIKE
 
 
 def _throughput(both: Both) -> str:

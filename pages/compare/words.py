@@ -13,15 +13,21 @@ from pages.parts import codec, format
 from pages.parts.components import Html, Ink, Line, Part
 
 _NAMED = 2  # operations that a sentence names
-_SAME = 5e-4  # share of a number below which a difference is not one
+_SAME = 1.0055  # two numbers that read the same in three digits are not further apart than this: 0.9995 and 1.005
+_NEAR = 5e-4  # share of a number below which a change is not one
 _WAIT = {"memory": "memory", "compute": "arithmetic"}
 _AMOUNTS = {"memory": "the bytes", "compute": "the FLOPs"}
 _RATES = {"memory": "bandwidth", "compute": "the peak"}
 
 
 def alike(ratio: float) -> bool:
-    """Whether a ratio is 1 as far as anybody can see."""
-    return abs(ratio - 1) < _SAME
+    """Whether two numbers of this ratio are the same as far as three digits tell."""
+    return 1 / _SAME < ratio < _SAME
+
+
+def unchanged(ratio: float) -> bool:
+    """Whether a cause is none: finer than ``alike``, as small causes add up."""
+    return abs(ratio - 1) < _NEAR
 
 
 def faster(speedup: float) -> str:
@@ -34,10 +40,11 @@ def faster(speedup: float) -> str:
 def changed(what: str, ratio: float) -> str:
     """How an amount of B stands to that of A: "bandwidth grew 1.43×", "the bytes fell to 0.500×".
 
-    >>> changed("bandwidth", 1.4328), changed("the bytes", 0.5)
-    ('bandwidth grew 1.43×', 'the bytes fell to 0.500×')
+    >>> changed("bandwidth", 1.4328), changed("the bytes", 0.5), changed("the FLOPs", 1.0034)
+    ('bandwidth grew 1.43×', 'the bytes fell to 0.500×', 'the FLOPs grew 1.003×')
     """
-    return f"{what} grew {format.times(ratio)}" if ratio > 1 else f"{what} fell to {format.times(ratio)}"
+    factor = f"{format.significant(ratio, 4)}×" if alike(ratio) else format.times(ratio)
+    return f"{what} {'grew' if ratio > 1 else 'fell to'} {factor}"
 
 
 # ---- the reason of a ratio of floors -------------------------------------------------------------------------
@@ -73,7 +80,7 @@ def _causes(bound: Bound, side: OneSide) -> list[str]:
     """What changed on a side, each as B to A."""
     amount, rate = 1 / side.amount, side.rate
     found = [(_AMOUNTS[bound], amount), (_RATES[bound], rate)]
-    return [changed(what, ratio) for what, ratio in found if not alike(ratio)]
+    return [changed(what, ratio) for what, ratio in found if not unchanged(ratio)]
 
 
 def _other(bound: Bound) -> Bound:

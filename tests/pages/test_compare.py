@@ -164,7 +164,7 @@ def check_factors(p):
 def test_faster_has_the_sign_of_the_seconds(p):
     a, b = (p.decode_seconds(s) for s in p.sides)
     text = words.faster(a / b)
-    expected = "as fast" if abs(a / b - 1) < 5e-4 else "faster" if b < a else "slower"
+    expected = "as fast" if words.alike(a / b) else "faster" if b < a else "slower"
     assert text.endswith(expected)
 
 
@@ -172,6 +172,27 @@ def test_a_slower_side_is_said_to_be_slower_by_the_inverse():
     assert words.faster(0.5) == "2.00× slower"
     assert words.faster(2.0) == "2.00× faster"
     assert words.faster(1.0002) == "as fast"
+
+
+@given(st.floats(1e-6, 1e3), st.one_of(st.floats(0.98, 1.02), st.floats(0.1, 10)))
+def test_two_figures_that_read_the_same_are_not_said_to_differ(a, ratio):
+    b = a * ratio
+    if str(format.seconds(a)) == str(format.seconds(b)):
+        assert words.faster(a / b) == "as fast"
+        assert deltas._times(a / b) == "the same"
+    assert not words.faster(a / b).startswith("1.00×")
+    assert not words.changed("it", ratio).endswith(" 1.00×")
+
+
+@pytest.mark.parametrize("rate", [1.0, 20.0, 200.0])
+def test_what_is_served_alike_is_not_said_to_differ(rate):
+    p, _ = preset("compute", {"batch": 1024})
+    both = serving.Both(*(served(s, replace(WORKLOAD, rate=rate)) for s in p.sides))
+    for delta in serving.deltas(both):
+        if str(delta.values[0]) == str(delta.values[1]):
+            assert delta.change in {"as fast", "the same"}
+        for b, a in re.findall(r"([\d.,]+\s?\w*), not ([\d.,]+\s?\w*)", delta.reason):
+            assert a != b
 
 
 def test_both_the_same_is_said():
