@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +16,7 @@ from pages.compare.frames import HEIGHTS, Line, Picture
 from pages.compare.numbers import Pair, Side
 from pages.compare.words import alike, faster
 from pages.parts import format
+from pages.scheduler import words as scheduler
 from pages.scheduler.runs import Knobs, Plan
 from pages.scheduler.workloads import ARRIVALS, LENGTHS, Workload
 
@@ -31,11 +33,13 @@ class Served:
     ----------
     summary: as ``serving.Run.summary``. finished: seconds from the first arrival at which requests finished, sorted.
     last_arrival: seconds from the first arrival to the last.
+    refusals: the limits above which requests were turned away, as the simulator words them, and how many at each.
     """
 
     summary: Mapping[str, Any]
     finished: Any
     last_arrival: float
+    refusals: Mapping[str, int]
 
     @property
     def keeps_up(self) -> bool:
@@ -90,7 +94,15 @@ def _kept(asked: _Asked) -> Served:
     table = run.requests
     start = float(table["arrival_s"].min())
     finished = np.sort(table["finish_s"].dropna().to_numpy() - start)
-    return Served(run.summary, finished, float(table["arrival_s"].max()) - start)
+    reasons = table.loc[table["outcome"] == "rejected", "reason"]
+    refusals = Counter(_limit(str(reason)) for reason in reasons)
+    return Served(run.summary, finished, float(table["arrival_s"].max()) - start, refusals)
+
+
+def _limit(reason: str) -> str:
+    """The end of a reason, which many requests share: each begins with the request's own length."""
+    _, above, limit = reason.partition("above ")
+    return f"{above}{limit}" or reason
 
 
 @lru_cache(maxsize=8)
@@ -102,15 +114,16 @@ def _requests(workload: Workload) -> pd.DataFrame:
 
 
 def requests_said(workload: Workload) -> str:
-    """Who comes: the requests of the Scheduler page."""
+    """Who comes: such requests as the Scheduler page has."""
     pace = f", {format.count(workload.rate)} a second" if workload.arrivals in PACED else ""
     prompts, outputs = (
         LENGTHS[kind] if kind.startswith("azure") else f"{LENGTHS[kind]} around {format.count(tokens)}"
         for kind, tokens in ((workload.prompt, workload.prompt_tokens), (workload.output, workload.output_tokens))
     )
     return (
-        f"{format.count(REQUESTS)} requests, {ARRIVALS[workload.arrivals]}{pace}; prompts {prompts}, outputs {outputs} "
-        f"(seed {workload.seed}), through a token budget as vLLM V1 has it. They are those of the Scheduler page."
+        f"{format.many(REQUESTS, 'request')}, {ARRIVALS[workload.arrivals]}{pace}; prompts {prompts}, outputs "
+        f"{outputs} (seed {workload.seed}), through a token budget as vLLM V1 has it. Their kind, the memory and the "
+        "knobs are the Scheduler page's, under Workload, memory and knobs there; their number is not."
     )
 
 
@@ -128,7 +141,7 @@ def deltas(both: Both) -> list[Delta]:
             "tokens a second", [format.significant(run["output_tokens_per_s"]) for run in (a, b)],
             _ratio(a["output_tokens_per_s"], b["output_tokens_per_s"]), _throughput(both),
         ),
-        *_refused(a, b),
+        *_turned_away(both),
     ]  # fmt: skip
 
 
@@ -182,12 +195,20 @@ def _throughput(both: Both) -> str:
     return "neither keeps up with the requests: each works as fast as its steps allow"
 
 
-def _refused(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Delta]:
-    """Requests that were turned away, where there are any."""
-    if not a["rejected"] + b["rejected"]:
+def _turned_away(both: Both) -> list[Delta]:
+    """Requests that were turned away, where there are any, and why."""
+    rejected = [run.summary["rejected"] for run in both.runs]
+    if not any(rejected):
         return []
-    counts = [format.count(run["rejected"]) for run in (a, b)]
-    return [Delta("requests turned away", counts, "", "their caches would never fit into memory")]
+    why = [f"{name}: {_limits(run)}" for name, run in zip("AB", both.runs, strict=True) if run.refusals]
+    return [Delta("requests turned away", [format.count(number) for number in rejected], "", "; ".join(why))]
+
+
+def _limits(run: Served) -> str:
+    """Above which limits, each with its requests where there are several."""
+    if len(run.refusals) == 1:
+        return next(iter(run.refusals))
+    return ", ".join(f"{format.count(number)} {limit}" for limit, number in run.refusals.items())
 
 
 def picture(p: Pair, both: Both) -> Picture:
@@ -203,6 +224,16 @@ def _staircase(run: Served) -> dict[str, Any]:
     ends = np.append(run.finished, run.summary["duration_s"])
     x, y = np.concatenate([[0.0], ends]), np.concatenate([[0], done, [len(run.finished)]])
     return {"x": x, "y": y.astype(float), "meaning": "decode", "segment": 0}
+
+
+def refused(side: Side, error: ValueError) -> str:
+    """Why a side cannot serve, and what to change."""
+    return f"{side.name} cannot serve these requests. {scheduler.refused(error, side.scenario)}"
+
+
+def none(side: Side, run: Served) -> str:
+    """Why a side finishes not one request."""
+    return f"{side.name} serves none of these requests: {_limits(run) or run.summary['livelock']}."
 
 
 def alone(side: Side, run: Served) -> str:

@@ -15,7 +15,7 @@ TITLE = "The same requests on both"
 
 @st.fragment
 def show(pair: Pair) -> None:
-    """The requests of the Scheduler page, served by A and by B."""
+    """Requests as the Scheduler page has them, served by A and by B."""
     workload = Workload.asked()
     components.section(TITLE, serving.requests_said(workload))
     runs = _runs(pair, workload)
@@ -33,9 +33,13 @@ def _runs(pair: Pair, workload: Workload) -> dict[str, serving.Served]:
     runs, waiting = {}, st.empty()
     for side in pair.sides:
         try:  # a control that moves ends the run where it shows its progress
-            runs[side.name] = serving.served(side, workload, progress=lambda _: waiting.empty())
+            run = serving.served(side, workload, progress=lambda _: waiting.empty())
+            if len(run.finished):
+                runs[side.name] = run
+            else:
+                components.complaint(serving.none(side, run))
         except ValueError as error:
-            components.complaint(f"{side.name} cannot serve these requests. {error}.")
+            components.complaint(serving.refused(side, error))
     return runs
 
 

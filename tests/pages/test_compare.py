@@ -554,6 +554,30 @@ def test_throughput_is_explained_by_who_keeps_up(rate, expected):
     assert expected in {delta.name: delta for delta in serving.deltas(both)}["tokens a second"].reason
 
 
+@pytest.mark.parametrize(
+    ("model", "hardware", "prompt", "limits"),
+    [
+        ("gpt2", "v100-pcie-16", 1024, ["above max_model_len 1,024"]),
+        ("llama-3.1-8b", "rtx4090", 60_000, ["above the "]),
+        ("qwen3-0.6b", "h100-sxm", 500, []),
+    ],
+)
+def test_requests_are_turned_away_for_the_simulator_s_own_reasons(model, hardware, prompt, limits):
+    p = pair({"model": model, "hardware": hardware}, {"model": "mamba-2.8b"})
+    workload = replace(WORKLOAD, prompt_tokens=prompt)
+    both = serving.Both(*(served(s, workload) for s in p.sides))
+    told = [delta for delta in serving.deltas(both) if delta.name == "requests turned away"]
+    assert bool(told) == bool(limits)
+    run = Plan(p.a.scenario, workload, KNOBS, 0, 16, 0, 0.0).simulate(workload.table(count=serving.REQUESTS))
+    reasons = [str(reason) for reason in run.requests.loc[run.requests["outcome"] == "rejected", "reason"]]
+    assert sum(both.a.refusals.values()) == len(reasons)
+    assert all(any(reason.endswith(limit) for limit in both.a.refusals) for reason in reasons)
+    for delta, limit in zip(told, limits, strict=True):
+        assert delta.values == [str(len(reasons)), "0"]
+        assert delta.reason.startswith("A: ")
+        assert limit in delta.reason
+
+
 # ---- pins ----------------------------------------------------------------------------------------------------
 
 
@@ -738,13 +762,37 @@ def test_a_custom_accelerator_and_a_model_that_does_not_fit():
     text = app.text(at)
     assert "B: Llama-3.1-70B · Toy · fp16 · 1 GPU" in text
     assert "the weights of A alone are" in text
-    assert sum("cannot serve these requests" in sentence for sentence in opened.notices(at)) == 2
+    refusals = [sentence for sentence in opened.notices(at) if "cannot serve these requests" in sentence]
+    assert [sentence.split(". ")[1] for sentence in refusals] == [
+        f"Llama-3.1-70B does not fit into {machine}: choose more GPUs or narrower weights, or say how many KV blocks "
+        "there are, under Workload, memory and knobs."
+        for machine in ("H100 SXM", "Toy")
+    ]
 
 
 def test_one_side_that_cannot_serve_leaves_the_other():
     at = opened.open_page(PAGE, model="llama-3.1-70b", other="gpus", rate=5)
     assert sum("A cannot serve these requests" in sentence for sentence in opened.notices(at)) == 1
     assert "B alone: first token after" in app.text(at)
+
+
+def test_a_side_that_turns_all_away_says_why():
+    asked = {"prompt_kind": "fixed", "prompt_length": 2000, "model": "gpt2"}
+    at = opened.open_page(PAGE, other="model", other_model="mamba-2.8b", **asked)
+    assert opened.notices(at) == ["A serves none of these requests: above max_model_len 1,024."]
+    assert "B alone: first token after" in app.text(at)
+    assert len(opened.notices(opened.open_page(PAGE, **asked))) == 2
+
+
+def test_a_memory_that_is_not_published_is_said_with_what_to_do():
+    at = opened.open_page(PAGE, other_hardware="mi325x", requests=300)
+    (sentence,) = opened.notices(at)
+    assert sentence == (
+        "B cannot serve these requests. How much memory of MI325X a program can use is not published: say how many KV "
+        "blocks there are, under Workload, memory and knobs."
+    )
+    assert "200 requests, independent" in app.text(at)
+    assert "the Scheduler page's, under Workload, memory and knobs there; their number is not." in app.text(at)
 
 
 def test_both_are_counted_as_the_page_says():
