@@ -16,17 +16,19 @@ from costmodel.fleet import Fleet, fleet
 from costmodel.operations import Count
 from costmodel.precision import settle
 from costmodel.rates import GENERAL
+from pages.compare.numbers import rests_on
 from pages.memory.numbers import Memory
 from pages.parts.scenario import Scenario
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What fitted rates say of the decode step, and the band around it: seconds."""
+    """What fitted rates say of the decode step, and the band around it: seconds; and what each rate rests on."""
 
     seconds: float
     low: float
     high: float
+    rests_on: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +276,7 @@ def _estimate(  # one call, by position, for the cache
         cost = cm.price(model, hw, cm.Step.decode(batch, context), precision, rates="calibrated", tensor_parallel=gpus)
     except cm.ConfigError:  # no fit for one of its operations
         return None
-    return Estimate(float(cost.seconds), float(cost.low), float(cost.high))
+    return Estimate(float(cost.seconds), float(cost.low), float(cost.high), rests_on(cost))
 
 
 def priced_at(prices: Mapping[str, float], hardware_id: str, hourly: float | None) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import costmodel as cm
 from pages.compare.league import League, Row
 from pages.compare.words import whole_ones
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
@@ -63,13 +62,14 @@ def headline(league: League) -> list[Part]:
         f", place {place} of {all_}. ",
     ]
     best = league.fastest
+    shown = "" if len(league.rows) == len(league.everyone) else "shown and "
     if best is None:
         return [*first, "None of those shown is known to hold it."]
     if best is now:
-        return [*first, "Of those known to hold it, none has a shorter one."]
+        return [*first, f"Of those {shown}known to hold it, none has a shorter one."]
     return [
         *first,
-        f"Of those known to hold it, {best.hardware.name} has the shortest: ",
+        f"Of those {shown}known to hold it, {best.hardware.name} has the shortest: ",
         Ink(seconds(best.decode), "decode", strong=True),
         ".",
     ]
@@ -244,9 +244,9 @@ def _estimated(row: Row) -> list[Line]:
     if found is None:
         none = "neither it nor a near relative is among the measured GPUs"
         return [Line("estimate of the decode step", none, "none", gap=True)]
-    source = cm.calibrated(row.hardware).source("matmul", "bf16").text
+    rates = f"the sum of its operations, by these rates: {'; '.join(found.rests_on)}"
     return [
-        Line("estimate of the decode step", source, seconds(found.seconds), gap=True),
+        Line("estimate of the decode step", rates, seconds(found.seconds), gap=True),
         Line("its band", "eight of ten measurements like those behind it", _band(row)),
     ]
 
@@ -341,7 +341,8 @@ def below_table() -> Text:
         "gives no tokens. decode ≥, prompt ≥: floors from the datasheet, which no step beats; so tokens/s are at most "
         "these, and a million tokens cost at least that. estimate: the decode step by rates fitted to published "
         "measurements, with the band of eight in ten; none where neither the accelerator nor a near relative was "
-        "measured. An hour in bold is a price of its own, the others are the slider's."
+        "measured; the arithmetic names its rates, general ones where an operation has no other. An hour in bold is a "
+        "price of its own, the others are the slider's."
     )
 
 

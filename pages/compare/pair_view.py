@@ -76,6 +76,8 @@ def show() -> None:
         controls.switch("count", "Count the caches", off="weights", on="attention")
     with prose.together():
         components.note(words.below_picture(pair))
+        if stand_ins := words.stand_ins(pair):
+            components.note(stand_ins)
         components.section(DIFFERENCES)
     with st.container(key="reasons_pair"):
         deltas.table(deltas.deltas(pair), DIFFERENCES).draw()

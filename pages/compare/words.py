@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from costmodel import Cost
 from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
-from pages.compare.numbers import Pair, Side, holders
+from pages.compare.numbers import Pair, Side, borrowed, holders
 from pages.memory.numbers import Memory
 from pages.parts import codec, format
 from pages.parts.components import Html, Ink, Line, Part
@@ -170,6 +170,27 @@ def below_picture(p: Pair) -> str:
     )
     dots = " Squares: the estimates." if p.both_estimate else ""
     return f"{PICTURE}{counted}{dots}"
+
+
+def stand_ins(p: Pair) -> str:
+    """Where rates of other hardware stand in, and whose; "" where all rates are the machine's own."""
+    names: dict[str, list[str]] = {}
+    for side in p.sides:
+        for sentence in _borrowed(side):
+            names.setdefault(sentence, []).append(side.name)
+    return " ".join(f"Estimates of {' and '.join(who)}, {sentence}" for sentence, who in names.items())
+
+
+def _borrowed(side: Side) -> Iterable[str]:
+    """Who lends rates to a side's estimates, and for which operations, a sentence each."""
+    if not side.estimates:
+        return
+    operations: dict[str, list[str]] = {}
+    for cost in (side.roofline.estimate, side.roofline.prefill_estimate):
+        for whose, found in borrowed(cost).items():
+            operations.setdefault(whose, []).extend(found)
+    for whose, found in operations.items():
+        yield f"{', '.join(dict.fromkeys(found))}: {whose}."
 
 
 def carried(pinned: str) -> str:

@@ -124,6 +124,16 @@ def test_estimates_stand_where_a_machine_or_its_relative_was_measured_and_nowher
         assert row_of(shown, name).estimate is None
 
 
+@pytest.mark.parametrize("name", ["qwen3-0.6b", "deepseek-v3", "gpt-oss-20b", "mamba-2.8b"])
+@pytest.mark.parametrize("hardware", ["h100-sxm", "h200-sxm", "rtx4090"])
+def test_an_estimate_names_every_rate_that_it_rests_on_and_no_other(name, hardware):
+    shown = league(Scenario(cm.model(name), cm.hardware(hardware), cm.Precision()))
+    lines = {line.name: words_of(line.expression) for line in words.arithmetic(shown.current)}
+    cost = cm.price(cm.model(name), cm.hardware(hardware), cm.Step.decode(1, 2048), rates="calibrated")
+    named = lines["estimate of the decode step"].partition("rates: ")[2]
+    assert [text for text in cost.provenance if "measurements" in text] == re.split(r"; (?=\w+ (?:\w+ )?in )", named)
+
+
 def test_what_does_not_fit_gives_no_tokens_and_what_is_unknown_says_so():
     shown = league(Scenario(cm.model("llama-3.1-70b"), H100, cm.Precision()), batch=4)
     h100, mi325x = row_of(shown, "h100-sxm"), row_of(shown, "mi325x")
@@ -170,6 +180,8 @@ def test_a_what_if_has_a_row_of_its_own_and_its_catalogue_row_stays():
 
 def test_words_of_leagues_with_little_in_them():
     assert words.alt(league(least=512, vendor="Google")) == "No accelerator to show."
+    few = league(Scenario(cm.model("qwen3-0.6b"), cm.hardware("epyc-9654"), cm.Precision()), vendor="Apple")
+    assert "Of those shown and known to hold it, Apple M3 Ultra (GPU) has the shortest" in words_of(words.headline(few))
     assert "None of those shown is known to hold it." in words_of(words.headline(league(least=512, vendor="Google")))
     best = league(Scenario(QWEN, cm.hardware("gb200"), cm.Precision()))
     assert "Of those known to hold it, none has a shorter one." in words_of(words.headline(best))
