@@ -226,12 +226,12 @@ def _sizes(p: Pair) -> Iterable[Delta]:
 
 def _mixer(model: cm.Model) -> str:
     mixer = model.layers[0][0].mixer
-    return f"{mixer_name(mixer)}, {mixer_sizes(mixer)}"
+    return ", ".join(filter(None, (mixer_name(mixer), mixer_sizes(mixer))))
 
 
 def _mlp(model: cm.Model) -> str:
     mlp = model.layers[-1][0].mlp
-    return f"{mlp_name(mlp)}, {mlp_sizes(mlp)}"
+    return ", ".join(filter(None, (mlp_name(mlp), mlp_sizes(mlp))))
 
 
 # ---- words ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import numpy as np
 import costmodel as cm
 from costmodel.hardware import GIB
 from pages.compare.numbers import Pair, Side
+from pages.compare.words import fitting
 from pages.parts import format
 from pages.parts.datasets import Columns, Dataset, nothing, row, rows, segments, stacked
 from pages.parts.plane import padded
@@ -390,9 +391,10 @@ def context(p: Pair) -> Picture:
         lines.append(Line(side, segments(swept.bound, x=contexts, y=swept.seconds)))
         own = float(p.price_with_caches(side, cm.Step.decode(side.batch, side.context)).seconds)
         number, seconds = format.count(side.context), format.seconds(own)
-        marks.append(Mark(side, "decode", side.context, own, f"{number} tokens, {seconds}"))
+        tokens = format.many(side.context, "token")
+        marks.append(Mark(side, "decode", side.context, own, f"{tokens}, {seconds}"))
         circle = _HOLLOW[side.name][0]
-        keys.append((f"{circle} {number} tokens: {seconds}", f"{circle} {number}: {seconds}"))
+        keys.append((f"{circle} {tokens}: {seconds}", f"{circle} {number}: {seconds}"))
     rules = [rule for side in p.sides for rule in _longest(p, side)]
     return Picture(HEIGHTS["context"], LEFT, right, lines, marks, rules, keys)
 
@@ -406,8 +408,10 @@ def _longest(p: Pair, side: Side) -> Iterable[Rule]:
         yield Rule(side, 0.0, 1.0, "the batch does not fit into memory", "does not fit")
         return
     y = float(p.price_with_caches(side, cm.Step.decode(side.batch, fit.max_context)).seconds)
-    number = format.count(fit.max_context) if fit.max_context < 1e7 else format.significant(fit.max_context)  # noqa: PLR2004
-    yield Rule(side, fit.max_context, y, f"memory ends at {number} tokens", f"fits {number}")
+    short = fit.max_context < 1e7  # noqa: PLR2004
+    number = format.count(fit.max_context) if short else format.significant(fit.max_context)
+    tokens = format.many(fit.max_context, "token") if short else f"{number} tokens"
+    yield Rule(side, fit.max_context, y, f"memory ends at {tokens}", f"fits {number}")
 
 
 # ---- memory --------------------------------------------------------------------------------------------------
@@ -457,10 +461,10 @@ def _memory_text(side: Side) -> tuple[str, str]:
     weights, caches, budget = (
         format.gibibytes(nbytes) for nbytes in (fit.weight_bytes, side.memory.cache_bytes, fit.budget_bytes)
     )
-    fits = f"{format.count(fit.max_batch)} sequences of {format.count(side.context)} fit"
+    fits = fitting(fit.max_batch, side.context)
     if side.memory.over_bytes:
         fits = f"{format.gibibytes(side.memory.over_bytes)} too much"
-    many = f"{format.count(side.batch)} cache{'s' * (side.batch > 1)}"
+    many = format.many(side.batch, "cache")
     return (
         f"weights {weights} + {many} {caches}, of {budget} that may be used: {fits}",
         f"{weights} + {caches} of {budget}",

@@ -256,12 +256,6 @@ _KEYS: Mapping[str, Callable[[Row], Any]] = {
 }
 
 
-@lru_cache(maxsize=32)
-def shared(league: League) -> League:
-    """The league equal to this one that another session has worked out already; else this one."""
-    return league
-
-
 @lru_cache(maxsize=256)
 def _measured(hw: cm.Hardware) -> bool:
     """Whether there are rates of this accelerator or of a near relative, not only the general ones of all GPUs."""

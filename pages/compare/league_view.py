@@ -7,11 +7,12 @@ import streamlit as st
 import costmodel as cm
 from pages.compare import league_charts, league_frames, snippet
 from pages.compare import league_words as words
-from pages.compare.league import League, priced_at, shared
+from pages.compare.league import League, priced_at
 from pages.memory import asked
 from pages.parts import ahead, codec, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
 from pages.parts.prices import DEAREST, pack_prices, unpack_prices
+from pages.parts.shared import shared
 
 
 def show() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pages.compare.league import League, Row
-from pages.compare.words import whole_ones
+from pages.compare.words import fitting, whole_ones
 from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import (
     NBSP,
@@ -17,6 +17,7 @@ from pages.parts.format import (
     flop_rate,
     gibibytes,
     gigabytes,
+    many,
     marketed,
     per_second,
     seconds,
@@ -86,7 +87,7 @@ def alt(league: League) -> str:
     shortest = f"{seconds(best.decode)} ({best.hardware.name})"
     return (
         f"{len(priced)} accelerators by their decode step of {sequences(league.batch)} (across) and a prompt of "
-        f"{count(league.prompt)} tokens (up), both as floors: decode from {shortest} "
+        f"{many(league.prompt, 'token')} (up), both as floors: decode from {shortest} "
         f"to {seconds(slowest.decode)} ({slowest.hardware.name}); the prompt takes the least on "
         f"{quick.hardware.name}, {seconds(quick.prefill)}. {said(league.current)}"
     )
@@ -107,7 +108,7 @@ def _holds(row: Row) -> str:
         return "its usable memory is not published"
     if row.fit.kv_pool_bytes <= 0:
         return "the weights do not fit"
-    return f"up to {sequences(row.fit.max_batch)} of {count(row.league.context)} tokens fit"
+    return f"up to {fitting(row.fit.max_batch, row.league.context)}"
 
 
 def below_picture(league: League) -> list[Part]:
@@ -265,7 +266,7 @@ def section(league: League) -> Text:
     said = "All accelerators of the catalogue" if shown == all_ else f"{shown} of {all_} accelerators"
     left = len(league.without_memory)
     missing = f" {left} whose memory is not known are left out while you ask for some." if left else ""
-    load = f"{sequences(league.batch)} of {count(league.context)} tokens and a prompt of {count(league.prompt)}"
+    load = f"{sequences(league.batch)} of {many(league.context, 'token')} and a prompt of {count(league.prompt)}"
     return f"{said}, for {load}.{missing}"
 
 
@@ -348,12 +349,12 @@ def below_table() -> Text:
 
 def questions(league: League) -> list[Question]:
     """Questions that the league answers."""
-    many = 64 if league.batch != 64 else 1  # noqa: PLR2004
+    batch = 64 if league.batch != 64 else 1  # noqa: PLR2004
     return [
         Question(
             "Does the order of the accelerators change when more sequences share a step and their caches count?",
-            f"Show {sequences(many)} of 8,192 tokens",
-            {"batch": many, "context": 8192, "count": "attention"},
+            f"Show {sequences(batch)} of 8,192 tokens",
+            {"batch": batch, "context": 8192, "count": "attention"},
         ),
         Question(
             "Which accelerator is best at prompts: is it the one that is best at decoding?",

@@ -24,8 +24,8 @@ _TITLES = {
 }
 _SAID = {
     "batch": "format({},',')+({}==1?' sequence':' sequences')",
-    "context": "'a context of '+format({},',')+' tokens'",
-    "prompt": "'a prompt of '+format({},',')+' tokens'",
+    "context": "'a context of '+format({},',')+({}==1?' token':' tokens')",
+    "prompt": "'a prompt of '+format({},',')+({}==1?' token':' tokens')",
     "bandwidth_x": "'bandwidth × '+format({},'.3~r')",
     "compute_x": "'compute × '+format({},'.3~r')",
     "gpus": "format({},',')+({}==1?' GPU':' GPUs')",

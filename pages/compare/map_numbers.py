@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -252,12 +252,6 @@ class Map:
     def compute_share(self) -> float:
         """Share of the cells that are compute-bound."""
         return float(self.cells.compute_bound.mean())
-
-
-@lru_cache(maxsize=32)
-def shared(drawn: Map) -> Map:
-    """The map equal to this one that another session has worked out already; else this one."""
-    return drawn
 
 
 def _beyond(floors: Floors) -> Array:

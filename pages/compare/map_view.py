@@ -6,9 +6,10 @@ import streamlit as st
 
 from pages.compare import map_charts, map_frames, snippet
 from pages.compare import map_words as words
-from pages.compare.map_numbers import Map, shared
+from pages.compare.map_numbers import Map
 from pages.parts import ahead, components, controls, offers, prose, state
 from pages.parts import chart_layers as layers
+from pages.parts.shared import shared
 
 _CONTEXT = "floors from the datasheet; nothing measured"
 

@@ -9,13 +9,14 @@ from pages.parts.components import Figure, Ink, Line, Part, Question
 from pages.parts.format import (
     NBSP,
     byte_rate,
-    count,
     dollars,
     flop,
     flop_rate,
     gigabytes,
+    many,
     percent,
     seconds,
+    sequences,
     significant,
     times,
 )
@@ -37,12 +38,12 @@ VALUES = {
     "intensity": "FLOP a byte",
 }
 _SAID: Mapping[str, Callable[[float], str]] = {
-    "batch": lambda v: f"{count(v)} sequence{'s' * (round(v) != 1)}",
-    "context": lambda v: f"a context of {count(v)} tokens",
-    "prompt": lambda v: f"a prompt of {count(v)} tokens",
+    "batch": sequences,
+    "context": lambda v: f"a context of {many(v, 'token')}",
+    "prompt": lambda v: f"a prompt of {many(v, 'token')}",
     "bandwidth_x": lambda v: f"bandwidth{NBSP}×{NBSP}{significant(v, trim=True)}",
     "compute_x": lambda v: f"compute{NBSP}×{NBSP}{significant(v, trim=True)}",
-    "gpus": lambda v: "1 GPU" if round(v) == 1 else f"{count(v)} GPUs",
+    "gpus": lambda v: many(v, "GPU"),
 }
 
 
@@ -221,8 +222,8 @@ def arithmetic(chart: Map) -> list[Line]:
 
 def _of_value(chart: Map, step: float) -> list[Line]:
     x, y = (chart.here[key] for key in (chart.x, chart.y))
-    tokens = count(float(chart.tokens(x, y)))
-    each = Line("a token", f"{seconds(step)} ÷ {tokens} tokens", seconds(step / float(chart.tokens(x, y))))
+    tokens = float(chart.tokens(x, y))
+    each = Line("a token", f"{seconds(step)} ÷ {many(tokens, 'token')}", seconds(step / tokens))
     if chart.shown == "token":
         return [each]
     if chart.shown == "cost":

@@ -59,9 +59,9 @@ def lead(preset: str, b: Scenario, batch: int) -> str:
     """How a sentence about B begins."""
     said = {
         "hardware": f"On {b.hardware.name}",
-        "gpus": f"On {b.tensor_parallel} GPU{'s' * (b.tensor_parallel > 1)}",
+        "gpus": f"On {format.many(b.tensor_parallel, 'GPU')}",
         "model": f"For {b.model.name}",
-        "batch": f"With {format.count(batch)} sequences",
+        "batch": f"With {format.sequences(batch)}",
     }
     return said.get(preset) or _LEADS[preset]
 

@@ -151,8 +151,13 @@ def sides(p: Pair) -> list[Part]:
 
 
 def _load(side: Side) -> str:
-    many = f"{format.count(side.batch)} sequence{'s' * (side.batch > 1)}"
-    return f"{many} of {format.count(side.context)} tokens, prompts of {format.count(side.prompt)}"
+    each = format.many(side.context, "token")
+    return f"{format.sequences(side.batch)} of {each}, prompts of {format.count(side.prompt)}"
+
+
+def fitting(number: float, context: float) -> str:
+    """Sequences for which there is room: "322 sequences of 2,048 tokens fit"."""
+    return f"{format.sequences(number)} of {format.many(context, 'token')} fit{'s' * (number == 1)}"
 
 
 PICTURE = (
@@ -252,7 +257,7 @@ def whole_ones(room: str, memory: Memory) -> str:
 
 def _million(p: Pair, side: Side) -> Line:
     seconds = p.token_seconds(side)
-    gpus = f"{format.count(side.gpus)} GPU{'s' * (side.gpus > 1)}"
+    gpus = format.many(side.gpus, "GPU")
     expression = f"10⁶ × {format.seconds(seconds, 4)} × {gpus} × ${side.hourly:g} ÷ 3,600 s"
     price = format.significant(side.batching.million_at(seconds), 4)
     return Line(f"a million tokens, {side.name}", expression, f"${price}", gap=side is p.a)

@@ -310,6 +310,8 @@ def test_another_model_has_its_dimensions_in_the_table():
     assert table["hidden size"].change == "4.00×"
     assert "14,336 wide" in table["MLP of the last layer"].values[1]
     assert "layers" not in rows(preset("hardware")[0])
+    without = rows(preset("model", model="mamba-2.8b")[0])["MLP of the last layer"]
+    assert without.values[1] == "no MLP"
 
 
 @every_pair
@@ -695,6 +697,17 @@ def test_what_was_measured_is_pinned_and_comes_back_from_a_link(measured):
     again = opened.open_page(PAGE, **app.link(at))
     assert "B: Qwen3-0.6B · Some CPU" in app.text(again)
     assert "only the datasheet speaks of A" in app.text(again)
+
+
+def test_one_is_not_said_in_the_plural():
+    several = re.compile(r"(?<![\d,.])1 (?:token|sequence|GPU|cache|request)s\b(?! a second)")
+    least = {"batch": 1, "context": 1, "prompt": 1, "count": "attention"}
+    p = pair({**least, "tensor_parallel": "1"})
+    texts = [picture.said("") for _, picture in drawings(p)] + [frames.memory_said(p)]
+    texts += [mark.said for _, picture in drawings(p) for mark in picture.marks]
+    views = ({}, {"compare_view": "league"}, {"compare_view": "map", "map_x": "prompt", "map_y": "context"})
+    texts += [app.text(opened.open_page(PAGE, **least, **view, map_value="token")) for view in views]
+    assert not [found[0] for text in texts for found in [several.search(opened.plain(text))] if found]
 
 
 # ---- the page ------------------------------------------------------------------------------------------------

@@ -213,6 +213,9 @@ def test_a_cell_says_a_sentence():
         "and waits for memory."
     )
     assert plain(seconds(last.seconds)) in plain(said[1])
+    one = cells.iloc[[0]].assign(x=1.0, y=1.0)
+    (said,) = drawing.evaluate(map_charts._sentence("prompt", "context", "seconds"), one)
+    assert plain(said).startswith("a prompt of 1 token, a context of 1 token: ")
 
 
 @pytest.mark.parametrize("shown", state.MAP_VALUES)
