@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import costmodel as cm
 from costmodel import compare
 from costmodel.dtypes import DTYPES
 from pages.compare import words
 from pages.compare.numbers import Pair, Side, holders
-from pages.compare.words import alike, changed, faster, unchanged
+from pages.compare.words import changed, faster, times, unchanged
 from pages.memory.numbers import Memory
 from pages.parts import format
 from pages.parts.components import Column, Table, Text
@@ -63,7 +62,7 @@ def _prompts(p: Pair) -> Iterable[Delta]:
 
 def _timed(name: str, a: cm.Cost, b: cm.Cost) -> Delta:
     ratio = compare.floors(a, b)
-    return Delta(name, _seconds(a.seconds, b.seconds), faster(ratio.speedup), words.reason(ratio))
+    return Delta(name, _seconds(a.seconds, b.seconds), faster(a.seconds, b.seconds), words.reason(ratio))
 
 
 def _estimated(p: Pair, name: str, cost: Callable[[Side], cm.Cost]) -> Iterable[Delta]:
@@ -77,17 +76,17 @@ def _estimated(p: Pair, name: str, cost: Callable[[Side], cm.Cost]) -> Iterable[
         return
     a, b = (cost(side) for side in p.sides)
     whose = words.saved(compare.contributions(a, b), float(b.seconds - a.seconds))
-    yield Delta(name, _seconds(a.seconds, b.seconds), faster(a.seconds / b.seconds), whose)
+    yield Delta(name, _seconds(a.seconds, b.seconds), faster(a.seconds, b.seconds), whose)
 
 
 def _rates(p: Pair) -> Iterable[Delta]:
     a, b = (p.token_seconds(side) for side in p.sides)
     shared = [format.count(side.batch) for side in p.sides]
-    step = faster(p.speedup)
+    step = faster(*(p.decode_seconds(side) for side in p.sides))
     share = "" if p.a.batch == p.b.batch else f" and {shared[1]} share it, not {shared[0]}"
     why = f"the step is {step}{share}"
-    yield Delta("time of the machine a token", _seconds(a, b), faster(a / b), why)
-    yield Delta("tokens a second, all sequences", _significant(1 / a, 1 / b), _times(a / b), why)
+    yield Delta("time of the machine a token", _seconds(a, b), faster(a, b), why)
+    yield Delta("tokens a second, all sequences", _significant(1 / a, 1 / b), times(1 / a, 1 / b), why)
 
 
 def _seconds(*values: float) -> list[Text]:
@@ -111,12 +110,12 @@ def _turns(p: Pair) -> Iterable[Delta]:
     hardware = [s.scenario.hardware for s in p.sides]
     peaks = [hw.peak_of(s.scenario.formats.compute) for hw, s in zip(hardware, p.sides, strict=True)]
     causes = [("the peak", peaks[1] / peaks[0]), ("bandwidth", hardware[1].bandwidth / hardware[0].bandwidth)]
-    yield Delta("ridge B*, FLOP a byte", _significant(a.ridge, b.ridge), _times(ridge), _why(causes))
+    yield Delta("ridge B*, FLOP a byte", _significant(a.ridge, b.ridge), times(a.ridge, b.ridge), _why(causes))
     yield _crossing(p, ridge)
     intensity = [float(side.decode_with_caches.intensity) for side in (a, b)]
     found = compare.floors(a.decode_with_caches, b.decode_with_caches)
     amounts = [("the FLOPs", 1 / found.compute.amount), ("the bytes", 1 / found.memory.amount)]
-    change = _times(intensity[1] / intensity[0])
+    change = times(intensity[0], intensity[1])
     yield Delta("FLOP a byte, caches counted", _significant(*intensity), change, _why(amounts))
 
 
@@ -128,8 +127,8 @@ def _crossing(p: Pair, ridge: float) -> Delta:
     if a is None or b is None:
         who = " and ".join(side.name for side, at in zip(p.sides, found, strict=True) if at is None)
         return Delta(name, values, _UNKNOWN, f"steps of {who} never turn compute-bound")
-    work = b / a / ridge
-    return Delta(name, values, _times(b / a), _why([("the ridge", ridge), ("the bytes for each FLOP", work)]))
+    causes = [("the ridge", ridge), ("the bytes for each FLOP", b / a / ridge)]
+    return Delta(name, values, times(a, b, format.count), _why(causes))
 
 
 # ---- memory --------------------------------------------------------------------------------------------------
@@ -145,10 +144,10 @@ def _room(p: Pair) -> Iterable[Delta]:
         values = [_UNKNOWN if fit is None else format.count(fit.max_batch) for fit in fits]
         yield Delta("sequences that fit", values, _UNKNOWN, f"the usable memory of {unknown} is not published")
         return
-    sequence = b.sequence_bytes / a.sequence_bytes
-    caches = [format.gigabytes(fit.sequence_bytes) for fit in (a, b)]
-    yield Delta("cache of a sequence", caches, _times(sequence), _cache_reason(p, sequence))
-    most = _times(b.max_batch / a.max_batch) if a.max_batch and b.max_batch else _UNKNOWN
+    each = (a.sequence_bytes, b.sequence_bytes)
+    change = times(*each, format.gigabytes)
+    yield Delta("cache of a sequence", [format.gigabytes(n) for n in each], change, _cache_reason(p, each[1] / each[0]))
+    most = times(a.max_batch, b.max_batch, format.count) if a.max_batch and b.max_batch else _UNKNOWN
     yield Delta("sequences that fit", _counts(a.max_batch, b.max_batch), most, _fits_reason(p))
 
 
@@ -202,7 +201,7 @@ def _price(p: Pair) -> Delta:
         ("the number of GPUs", p.b.gpus / p.a.gpus),
         ("the price of an hour", p.b.hourly / p.a.hourly),
     ]
-    return Delta("$ a million tokens", _significant(a, b), _times(b / a), _why(causes))
+    return Delta("$ a million tokens", _significant(a, b), times(a, b), _why(causes))
 
 
 def _sizes(p: Pair) -> Iterable[Delta]:
@@ -219,7 +218,7 @@ def _sizes(p: Pair) -> Iterable[Delta]:
     )
     for name, text, size in sizes:
         a, b = (size(model) for model in models)
-        yield Delta(name, [text(a), text(b)], _times(b / a), "another model")
+        yield Delta(name, [text(a), text(b)], times(a, b, text), "another model")
     yield Delta("attention of the first layer", [_mixer(model) for model in models], "", "another model")
     yield Delta("MLP of the last layer", [_mlp(model) for model in models], "", "another model")
 
@@ -235,10 +234,6 @@ def _mlp(model: cm.Model) -> str:
 
 
 # ---- words ---------------------------------------------------------------------------------------------------
-
-
-def _times(ratio: Any) -> str:
-    return "the same" if alike(float(ratio)) else format.times(float(ratio))
 
 
 def _why(causes: Sequence[tuple[str, float]]) -> str:

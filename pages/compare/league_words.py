@@ -115,7 +115,7 @@ def below_picture(league: League) -> list[Part]:
     """How to read the picture."""
     return [
         (
-            f"Every dot is one accelerator{_group(league)}: its floors of a decode step {_counted(league)} and of a "
+            f"Every dot is one accelerator{_group(league)}: its floors of a decode step {_counted(league)}, and of a "
             "prompt with its squares, the LM head on its last position alone. Filled where the batch fits, hollow "
             "where it does not, a triangle where no usable memory is published. The dotted lines go through "
             f"{league.current.hardware.name}. Names stand where there is room; every dot says its own. "

@@ -156,8 +156,3 @@ class Pair:
     def token_seconds(self, side: Side) -> float:
         """Seconds of the machine that a token costs."""
         return self.decode_seconds(side) / side.batch
-
-    @property
-    def speedup(self) -> float:
-        """Decode seconds of A over those of B."""
-        return self.decode_seconds(self.a) / self.decode_seconds(self.b)

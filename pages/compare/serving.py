@@ -14,7 +14,7 @@ import pandas as pd
 from pages.compare.deltas import Delta
 from pages.compare.frames import HEIGHTS, Line, Picture
 from pages.compare.numbers import Pair, Side
-from pages.compare.words import alike, faster
+from pages.compare.words import alike, faster, times
 from pages.parts import format
 from pages.scheduler import words as scheduler
 from pages.scheduler.runs import Knobs, Plan
@@ -139,21 +139,15 @@ def deltas(both: Both) -> list[Delta]:
         _times("a request from arrival to end", a["latency_s"], b["latency_s"], _whole(a, b)),
         Delta(
             "tokens a second", [format.significant(run["output_tokens_per_s"]) for run in (a, b)],
-            _ratio(a["output_tokens_per_s"], b["output_tokens_per_s"]), _throughput(both),
+            times(a["output_tokens_per_s"], b["output_tokens_per_s"]), _throughput(both),
         ),
         *_turned_away(both),
     ]  # fmt: skip
 
 
 def _times(name: str, a: float, b: float, why: str) -> Delta:
-    change = faster(a / b) if np.isfinite(a) and np.isfinite(b) and b > 0 else "–"
+    change = faster(a, b) if a > 0 and b > 0 else "–"
     return Delta(name, [format.seconds(a), format.seconds(b)], change, why)
-
-
-def _ratio(a: float, b: float) -> str:
-    if not (np.isfinite(a) and np.isfinite(b) and a > 0):
-        return "–"
-    return "the same" if alike(b / a) else format.times(b / a)
 
 
 def _first(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
@@ -173,7 +167,7 @@ def _each(both: Both) -> str:
 
 
 def _whole(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    return _ALIKE if alike(a["latency_s"] / b["latency_s"]) else "first token and all others"
+    return _ALIKE if alike(a["latency_s"], b["latency_s"], format.seconds) else "first token and all others"
 
 
 _ALIKE = "all that it is made of reads the same"

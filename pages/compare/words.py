@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from costmodel import Cost
 from costmodel.compare import Bound, Contribution, FloorRatio
@@ -13,28 +13,35 @@ from pages.parts import codec, format
 from pages.parts.components import Html, Ink, Line, Part
 
 _NAMED = 2  # operations that a sentence names
-_SAME = 1.0055  # two numbers that read the same in three digits are not further apart than this: 0.9995 and 1.005
-_NEAR = 5e-4  # share of a number below which a change is not one
+_SAME = 5e-4  # share of a number below which a difference is not one
 _WAIT = {"memory": "memory", "compute": "arithmetic"}
 _AMOUNTS = {"memory": "the bytes", "compute": "the FLOPs"}
 _RATES = {"memory": "bandwidth", "compute": "the peak"}
 
 
-def alike(ratio: float) -> bool:
-    """Whether two numbers of this ratio are the same as far as three digits tell."""
-    return 1 / _SAME < ratio < _SAME
+Write = Callable[[float], object]
+
+
+def alike(a: float, b: float, write: Write) -> bool:
+    """Whether two numbers are the same as far as anybody can see, written as they are shown."""
+    return str(write(a)) == str(write(b)) or unchanged(b / a)
 
 
 def unchanged(ratio: float) -> bool:
-    """Whether a cause is none: finer than ``alike``, as small causes add up."""
-    return abs(ratio - 1) < _NEAR
+    """Whether a ratio is 1, but for what no figure shows."""
+    return abs(ratio - 1) < _SAME
 
 
-def faster(speedup: float) -> str:
-    """How much faster, or slower, B is: "1.43× faster"."""
-    if alike(speedup):
+def times(a: float, b: float, write: Write = format.significant) -> str:
+    """How B stands to A: "1.43×", or "the same"."""
+    return "the same" if alike(a, b, write) else _factor(b / a)
+
+
+def faster(a: float, b: float) -> str:
+    """How much faster, or slower, B is than A, both in seconds: "1.43× faster"."""
+    if alike(a, b, format.seconds):
         return "as fast"
-    return f"{format.times(max(speedup, 1 / speedup))} {'faster' if speedup > 1 else 'slower'}"
+    return f"{_factor(max(a / b, b / a))} {'faster' if b < a else 'slower'}"
 
 
 def changed(what: str, ratio: float) -> str:
@@ -43,8 +50,13 @@ def changed(what: str, ratio: float) -> str:
     >>> changed("bandwidth", 1.4328), changed("the bytes", 0.5), changed("the FLOPs", 1.0034)
     ('bandwidth grew 1.43×', 'the bytes fell to 0.500×', 'the FLOPs grew 1.003×')
     """
-    factor = f"{format.significant(ratio, 4)}×" if alike(ratio) else format.times(ratio)
-    return f"{what} {'grew' if ratio > 1 else 'fell to'} {factor}"
+    return f"{what} {'grew' if ratio > 1 else 'fell to'} {_factor(ratio)}"
+
+
+def _factor(ratio: float) -> str:
+    """A factor in three digits, or in the four that it takes not to read 1."""
+    written = format.times(ratio)
+    return f"{format.significant(ratio, 4)}×" if written == format.times(1) else written
 
 
 # ---- the reason of a ratio of floors -------------------------------------------------------------------------
@@ -70,7 +82,7 @@ def _two_bounds(r: FloorRatio) -> str:
     switch = f"A waits for {_WAIT[was]} and B for {_WAIT[now]}"
     if mine.speedup > 1 and r.speedup > 1:
         gained = " and ".join(_causes(was, mine))
-        alone, reached = format.times(mine.speedup), format.times(r.speedup)
+        alone, reached = _factor(mine.speedup), _factor(r.speedup)
         return f"{gained}, which alone would make it {alone} faster, and from {reached} on it waits for {_WAIT[now]}"
     causes = " and ".join(_causes(now, its))
     return f"{switch}: {causes}" if causes else switch
@@ -116,7 +128,7 @@ def headline(p: Pair, lead: str) -> list[Part]:
     about = "about " if p.both_estimate else ""
     start: list[Part] = [
         f"{lead} (B), a decode step takes {about}", _seconds(p.b, p), " instead of the ", _seconds(p.a, p), " of A: ",
-        Ink(faster(p.speedup), strong=True),
+        Ink(faster(*(p.decode_seconds(side) for side in p.sides)), strong=True),
     ]  # fmt: skip
     if p.both_estimate:
         a, b = (p.decode_seconds(side) for side in p.sides)
@@ -125,7 +137,8 @@ def headline(p: Pair, lead: str) -> list[Part]:
 
 
 def _floors(p: Pair) -> str:
-    return f"{faster(p.decode.speedup)} because {reason(p.decode)}"
+    a, b = (float(side.roofline.decode.seconds) for side in p.sides)
+    return f"{faster(a, b)} because {reason(p.decode)}"
 
 
 def _each_token(p: Pair) -> list[Part]:
@@ -134,7 +147,7 @@ def _each_token(p: Pair) -> list[Part]:
         return []
     a, b = (p.token_seconds(side) for side in p.sides)
     many = format.count(p.b.batch)
-    if alike(a / b):
+    if alike(a, b, format.seconds):
         return [f" Shared by {many}, a token costs the machine no less."]
     return [f" Shared by {many}, a token costs the machine {format.seconds(b)}, not {format.seconds(a)}."]
 
