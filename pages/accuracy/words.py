@@ -21,7 +21,7 @@ from pages.accuracy.numbers import (
     kind_of,
     whole_steps,
 )
-from pages.parts import format
+from pages.parts import borrowed, format
 from pages.parts.components import Column, Figure, Ink, Question, Table
 from pages.parts.components import Part as Words
 from pages.parts.format import Quantity, count, significant
@@ -229,9 +229,9 @@ class Estimate:
     cost: cm.Cost
 
     @property
-    def rests_on(self) -> list[str]:
+    def rests_on(self) -> tuple[str, ...]:
         """What each of its rates rests on."""
-        return [line for line in self.cost.provenance if ", fitted to " in line]
+        return borrowed.rates_of(self.cost)
 
     def sentence(self) -> list[Words]:
         """The estimate and its band in words."""

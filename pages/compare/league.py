@@ -16,8 +16,8 @@ from costmodel.fleet import Fleet, fleet
 from costmodel.operations import Count
 from costmodel.precision import settle
 from costmodel.rates import GENERAL
-from pages.compare.numbers import rests_on
 from pages.memory.numbers import Memory
+from pages.parts import borrowed
 from pages.parts.scenario import Scenario
 
 
@@ -270,7 +270,7 @@ def _estimate(  # one call, by position, for the cache
         cost = cm.price(model, hw, cm.Step.decode(batch, context), precision, rates="calibrated", tensor_parallel=gpus)
     except cm.ConfigError:  # no fit for one of its operations
         return None
-    return Estimate(float(cost.seconds), float(cost.low), float(cost.high), rests_on(cost))
+    return Estimate(float(cost.seconds), float(cost.low), float(cost.high), borrowed.rates_of(cost))
 
 
 def priced_at(prices: Mapping[str, float], hardware_id: str, hourly: float | None) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -64,27 +63,6 @@ class Side:
 def holders(memory: Memory) -> int:
     """GPUs that each hold sequences of their own: all where attention is data parallel, else the group is as one."""
     return memory.gpus if memory.attention_parallel == "data" else 1
-
-
-def rests_on(estimate: cm.Cost) -> tuple[str, ...]:
-    """What each rate of an estimate rests on, a sentence each, as the rates word it."""
-    return tuple(line for line in estimate.provenance if _FITTED in line)
-
-
-def borrowed(estimate: cm.Cost) -> dict[str, list[str]]:
-    """Whose rates stand in where the machine has none of its own, and for which operations."""
-    found: dict[str, list[str]] = {}
-    for line in rests_on(estimate):
-        rate = line.partition(_FITTED)[0]
-        if rate.endswith(_NOT_ITS_OWN):
-            operation, whose = _WHOSE.split(rate, maxsplit=1)
-            found.setdefault(whose, []).append(operation)
-    return found
-
-
-# the words of ``cm.Rates.source``
-_FITTED, _NOT_ITS_OWN = ", fitted to ", "has none of its own"
-_WHOSE = re.compile(r", (?=by the general |measured on )")
 
 
 @lru_cache(maxsize=64)

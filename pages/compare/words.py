@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from costmodel import Cost
 from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
-from pages.compare.numbers import Pair, Side, borrowed, holders
+from pages.compare.numbers import Pair, Side, holders
 from pages.memory.numbers import Memory
-from pages.parts import codec, format
+from pages.parts import borrowed, codec, format
 from pages.parts.components import Html, Ink, Line, Part
 
 _NAMED = 2  # operations that a sentence names
@@ -194,21 +194,12 @@ def stand_ins(p: Pair) -> str:
     """Where rates of other hardware stand in, and whose; "" where all rates are the machine's own."""
     names: dict[str, list[str]] = {}
     for side in p.sides:
-        for sentence in _borrowed(side):
-            names.setdefault(sentence, []).append(side.name)
-    return " ".join(f"Estimates of {' and '.join(who)}, {sentence}" for sentence, who in names.items())
-
-
-def _borrowed(side: Side) -> Iterable[str]:
-    """Who lends rates to a side's estimates, and for which operations, a sentence each."""
-    if not side.estimates:
-        return
-    operations: dict[str, list[str]] = {}
-    for cost in (side.roofline.estimate, side.roofline.prefill_estimate):
-        for whose, found in borrowed(cost).items():
-            operations.setdefault(whose, []).extend(found)
-    for whose, found in operations.items():
-        yield f"{', '.join(dict.fromkeys(found))}: {whose}."
+        if side.estimates and (whose := borrowed.of_scenario(side.scenario)):
+            names.setdefault(whose, []).append(side.name)
+    return " ".join(
+        f"The estimate{'s' * (len(who) > 1)} of {' and '.join(who)} go{'es' * (len(who) == 1)} {whose}."
+        for whose, who in names.items()
+    )
 
 
 def carried(pinned: str) -> str:

@@ -1,4 +1,4 @@
-"""Whose measurements an estimate rests on where they are not the machine's own: said wherever its source is named."""
+"""What an estimate rests on, and whose measurements where they are not the machine's own: said where it is named."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def rests_on(cost: cm.Cost, hw: cm.Hardware) -> str:
 
 def _rates(name: str) -> str:
     return "the general rates of NVIDIA's GPUs" if name == GENERAL else f"rates of {cm.hardware(name).name}"
+
+
+def rates_of(cost: cm.Cost) -> tuple[str, ...]:
+    """What each rate of an estimate rests on, a line each."""
+    return tuple(line for line in cost.provenance if ", fitted to " in line)
 
 
 @lru_cache(maxsize=256)
