@@ -10,7 +10,7 @@ from typing import Any, Literal
 from costmodel.dtypes import DTYPES
 from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware
-from costmodel.memory import memory
+from costmodel.memory import Allocation, memory
 from costmodel.model import Model
 from costmodel.precision import Precision, settle
 from costmodel.rates import Rates
@@ -35,8 +35,10 @@ class Options:
     ----------
     step_seconds: every step takes this long, whatever is in it ("unit steps"); arrivals are in the same unit.
     model, hardware, precision, rates, host, tensor_parallel: what prices a step otherwise; see ``costmodel.price``.
-    num_blocks, block_size: the KV pool. None: what ``costmodel.memory`` says fits into ``utilization`` of the memory
-        (2**31 blocks without a model), in blocks of 16 tokens.
+    num_blocks, block_size: the KV pool. None: what ``costmodel.memory`` says fits (``UNLIMITED`` blocks without a
+        model), in blocks of 16 tokens.
+    utilization, reserve_bytes, allocation: how much of the memory, less what is kept free, such a pool may have, and
+        what layers with a window keep; see ``costmodel.memory``.
     engine: "steps", the plain loop, or "jump", which gives the same run and does many steps at once. What the jump
         engine does not serve is run by the plain loop, and ``summary["note"]`` says so.
     users: so many users issue the requests in order, each the next one when its last has finished; only the first
@@ -65,6 +67,8 @@ class Options:
     num_blocks: int | None = None
     block_size: int | None = None
     utilization: float = 0.9
+    reserve_bytes: float = 0.0
+    allocation: Allocation = "windowed"
     engine: Literal["jump", "steps"] = "jump"
     users: int | None = None
     slo: Slo | Mapping[str, float] | None = None
@@ -107,11 +111,13 @@ class Options:
             context=longest,
             precision=self.precision,
             utilization=self.utilization,
+            reserve_bytes=self.reserve_bytes,
+            allocation=self.allocation,
             block_size=block_size,
             tensor_parallel=tensor_parallel,
         )
         if fit.blocks < 1:
-            need, have = fit.weight_bytes / 1e9, fit.budget_bytes / 1e9
+            need, have = fit.weight_bytes / 1e9, max(fit.budget_bytes - fit.reserve_bytes, 0.0) / 1e9
             raise ConfigError(
                 "hardware", hardware.name, f"room for {need:.1f} GB of weights and caches; {have:.1f} GB are there"
             )

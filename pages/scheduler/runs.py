@@ -10,7 +10,10 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+import costmodel as cm
 from costmodel import serving
+from pages.memory import asked
+from pages.memory.numbers import Allocation
 from pages.parts import state
 from pages.parts.scenario import Scenario
 
@@ -123,6 +126,42 @@ _TAKES: Mapping[str, Callable[[Knobs, int], dict[str, Any]]] = {
 
 
 @dataclass(frozen=True)
+class Room:
+    """What a KV pool may have of a GPU's memory, as the Memory page says.
+
+    Attributes
+    ----------
+    utilization, reserve_bytes, allocation: as ``cm.memory`` takes them.
+    own_memory: usable bytes of a chip for which none are published, as the user gave them; None: the chip's own.
+    """
+
+    utilization: float = 0.9
+    reserve_bytes: float = 0.0
+    allocation: Allocation = "windowed"
+    own_memory: float | None = None
+
+    @classmethod
+    def asked(cls, scenario: Scenario) -> Room:
+        """What the Memory page's controls say in this run."""
+        memory = asked.memory(scenario)
+        own = memory.hardware.memory if scenario.hardware.memory is None else None
+        return cls(memory.utilization, memory.reserve_bytes, memory.allocation, own)
+
+    def machine(self, hardware: cm.Hardware) -> cm.Hardware:
+        """The machine with the user's figure where its usable memory is not published."""
+        return hardware if self.own_memory is None else hardware.replace(memory=self.own_memory)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What ``serving.simulate`` is told of it."""
+        return {
+            "utilization": self.utilization,
+            "reserve_bytes": self.reserve_bytes,
+            "allocation": self.allocation,
+        }
+
+
+@dataclass(frozen=True)
 class Plan:
     """One simulation: who comes, who decides, and what a step costs."""
 
@@ -133,6 +172,7 @@ class Plan:
     block_size: int
     lag: int
     link: float  # bytes a second to a second pool; 0: one pool
+    room: Room = Room()  # for a pool of as many blocks as fit
 
     @classmethod
     def asked(cls, scenario: Scenario, workload: Any, knobs: Knobs) -> Plan:
@@ -146,6 +186,7 @@ class Plan:
             block_size=int(state.value("kv_block")),
             lag=int(state.value("lag")),
             link=state.value("link") * 1e9 if two else 0.0,
+            room=Room.asked(scenario),
         )
 
     def options(self) -> dict[str, Any]:
@@ -154,12 +195,13 @@ class Plan:
         pool = serving.PrefillPool(bandwidth=self.link) if self.link else None
         return {
             "model": s.model,
-            "hardware": s.hardware,
+            "hardware": self.room.machine(s.hardware),
             "precision": s.precision,
             "rates": s.rates,
             "tensor_parallel": s.tensor_parallel,
             "num_blocks": self.kv_blocks or None,
             "block_size": self.block_size,
+            **self.room.arguments,
             "lag": self.lag,
             "prefill_pool": pool,
         }

@@ -112,7 +112,7 @@ def _take() -> None:
 def _memory() -> None:
     components.caption("Where the caches are")
     with st.container(horizontal=True, gap="medium"):
-        controls.slider("kv_blocks", "KV blocks", "0: as many as fit beside the weights.")
+        controls.slider("kv_blocks", "KV blocks", "0: as many as fit, as the Memory page says.")
         controls.choice("kv_block", "Tokens a block")
         controls.choice("pools", "Pools", ["1", "2"], {"1": "one", "2": "prefill apart from decode"}.__getitem__)
         if state.value("pools") == "2":

@@ -45,10 +45,13 @@ def refused(error: ValueError, scenario: Scenario) -> str:
     """Why nothing was simulated, and what to change."""
     key, machine = getattr(error, "key", ""), scenario.hardware.name
     blocks = "say how many KV blocks there are, under Workload, memory and knobs"
+    narrower = "choose more GPUs or narrower weights, keep less free on the Memory page"
     if key == "hardware":
-        return f"{scenario.model.name} does not fit into {machine}: choose more GPUs or narrower weights, or {blocks}."
+        return f"{scenario.model.name} does not fit into {machine}: {narrower}, or {blocks}."
     if key == "memory":
-        return f"How much memory of {machine} a program can use is not published: {blocks}."
+        return (
+            f"How much memory of {machine} a program can use is not published: {blocks}, or give it on the Memory page."
+        )
     return f"{error}."
 
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import costmodel as cm
 from costmodel import serving
-from pages.parts import state
+from pages.parts import codec, state
 from pages.parts.scenario import Scenario
 from pages.scheduler import charts, frames, runs, step_view, stories, sweep_view, words, workloads
 from tests.pages.app import link
@@ -98,6 +98,10 @@ def test_the_stories_show_what_they_say():
             {"hardware": "mi325x"},
             "How much memory of MI325X a program can use is not published: say how many KV blocks",
         ),
+        (
+            {"model": "llama-3.1-8b", "utilization": 0.5, "reserve_gib": 32},
+            "Llama-3.1-8B does not fit into H100 SXM: choose more GPUs or narrower weights, keep less free on the",
+        ),
     ],
 )
 def test_settings_that_cannot_be_get_one_sentence(query, sentence):
@@ -167,6 +171,22 @@ def test_sglang_reads_prompts_in_chunks_and_decodes_nobody_meanwhile():
         "sglang", requests=workload(count=10, prompt="fixed", prompt_tokens=300, shared_prefix=160), prefix=True
     )
     assert found.summary["cached_tokens"] == 9 * 160
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"utilization": 0.6, "reserve_gib": 16},
+        {"model": "gemma-3-27b", "allocation": "full", "kv_block": 32},
+        {"hardware": "mi325x", "own_memory": codec.pack_memory("mi325x", 255.5)},
+    ],
+)
+def test_the_pool_has_what_the_memory_page_says(query):
+    page = open_page("scheduler", prompt_kind="fixed", prompt_length="1500", output_kind="fixed", **query)
+    assert not page.exception
+    memory = open_page("memory", context="1600", **query)
+    (blocks,) = re.findall(r"([\d,]+) blocks × \d+ =", text_of(memory))
+    assert f"The pool holds {blocks} KV blocks" in text_of(page)
 
 
 # ---- frames ----------------------------------------------------------------------------------------------------

@@ -33,8 +33,7 @@ SCENARIOS = {
     "own accelerator": {"hardware": "custom", "accelerator": codec.pack_hardware(OWN_CHIP), "bandwidth_x": 1.25},
     "own model": {"model": "custom", "model_config": codec.pack_model(LLAMA_70B, FP8, HOSTILE), "hardware": "b200"},
     "calibrated": {"rates": "calibrated", "model": "llama-3.1-8b", "batch": 16, "compute_x": 1.5},
-    "unpublished memory": {"hardware": "mi325x", "own_memory": codec.pack_memory("mi325x", 255.5), "batch": 1024,
-                           "kv_blocks": 4000},
+    "unpublished memory": {"hardware": "mi325x", "own_memory": codec.pack_memory("mi325x", 255.5), "batch": 1024},
     "a crowd": {"arrivals": "closed_loop", "prompt_kind": "azure_conv", "output_kind": "lognormal", "requests": 60,
                 "policy": "sarathi", "shared_prefix": 64, "pools": 2, "kv_blocks": 4000},
 }  # fmt: skip

@@ -127,6 +127,17 @@ def test_kv_blocks_are_what_fits_beside_the_weights() -> None:
         serving.simulate(TWO, serving.policy("orca"), model=cm.model("llama-3.1-405b"), hardware=H100)
 
 
+def test_kv_blocks_leave_a_reserve_free_and_give_windows_their_pages() -> None:
+    asked = {"reserve_bytes": 20e9, "allocation": "full", "utilization": 0.8}
+    rows, gemma, h200 = table(("A", 0, 5000, 3)), cm.model("gemma-3-27b"), cm.hardware("h200-sxm")
+    run = serving.simulate(rows, serving.policy("orca"), model=gemma, hardware=h200, **asked)
+    assert run.summary["num_blocks"] == cm.memory(gemma, h200, context=5003, **asked).blocks
+    with pytest.raises(cm.ConfigError, match=r"weights and caches; 22\.0 GB are there"):
+        serving.simulate(
+            rows, serving.policy("orca"), model=gemma, hardware=h200.replace(memory=60e9), reserve_bytes=32e9
+        )
+
+
 def test_a_model_bounds_the_length_of_requests() -> None:
     requests = table(("long", 0, 1020, 100), ("too long", 0, 5000, 1))
     run = serving.simulate(requests, serving.policy("vllm_v1"), model=cm.model("gpt2"), hardware=H100)
