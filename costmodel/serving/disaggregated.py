@@ -10,11 +10,8 @@ from costmodel.hardware import Hardware
 from costmodel.serving.policies.base import Policy, check_whole
 from costmodel.serving.request import Request
 from costmodel.serving.simulation import Side, Simulation
-from costmodel.serving.steps import StepEngine
+from costmodel.serving.steps import QUEUED, TRANSFER, StepEngine
 from costmodel.serving.workload import Workload
-
-TRANSFER, QUEUED = "transfer", "queued"
-"""What a request turns to between its first token and its place in the second pool."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from costmodel.serving.policies.base import Policy
+from costmodel.serving.steps import QUEUED
 from costmodel.serving.summary import Slo, summarise
 from costmodel.serving.workload import Workload
 from costmodel.step import Step
@@ -219,7 +220,10 @@ class Run:
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """What each request was doing when: id, phase ("queued", "prefill", "decode", "preempted"), start_s, end_s."""
+        """What each request was doing when: id, phase, start_s, end_s.
+
+        Phases: "queued", "prefill", "decode", "preempted", and "transfer" between two pools.
+        """
         end = float(self.segments.end.max()) if len(self.segments.start) else 0.0
         served = [i for i in self.work.served.tolist() if not np.isnan(self.outcome.arrival[i])]
         spans = _spans(self._log.phases(), self.outcome.arrival, served, end)
@@ -288,7 +292,7 @@ def _spans(
     for i, phase, moment in phases:
         changes[i].append((phase, moment))
     for i, turns in changes.items():
-        phase, since = "queued", float(arrival[i])
+        phase, since = QUEUED, float(arrival[i])
         for next_phase, moment in (*turns, ("", end)):
             if phase in (next_phase, "finished"):
                 continue

@@ -17,6 +17,8 @@ from costmodel.serving.request import Request
 
 PREFILL, DECODE, PREEMPTED, FINISHED = "prefill", "decode", "preempted", "finished"
 """What a request turns to; before the first of them it is queued."""
+TRANSFER, QUEUED = "transfer", "queued"
+"""What a request turns to between its first token and its place in a second pool."""
 
 Observer = Callable[["StepEngine", float, StepPrice], None]
 """Called in the middle of each step, with its start and its price."""

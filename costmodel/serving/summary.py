@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from costmodel.errors import ConfigError
+from costmodel.serving.steps import TRANSFER
 
 if TYPE_CHECKING:
     from costmodel.serving.results import Run, Segments
@@ -75,8 +76,11 @@ def summarise(run: Run) -> dict[str, Any]:
     that finish within the limits) and slo_share (of those that arrived).
     Latencies, means and percentiles (``ttft_s``, ``ttft_p50_s`` ...): ttft, tpot, itl (every gap between two tokens),
     latency, queued; and ``worst_itl_s``.
-    Load: mean_running, mean_waiting, in_system (time-weighted), peak_blocks, preemptions, processed_tokens,
-    recomputed_tokens, cached_tokens, padding_tokens.
+    Load: in_system (requests that are there, a mean over the duration, in both pools and on the link between them); of
+    them mean_running, mean_on_link (caches that cross to the second pool) and mean_waiting (all others); stay_s (mean
+    time from arrival to the last token, or to the end of the run; by Little's law in_system is stay_s times the
+    requests a second that were not rejected); peak_blocks, preemptions, processed_tokens, recomputed_tokens,
+    cached_tokens, padding_tokens.
     Utilisation of the pools, over the duration, NaN where steps have no price: mfu (arithmetic at peak), mbu (bytes at
         bandwidth).
     """
@@ -254,15 +258,50 @@ def _weighted_quantiles(values: Floats, weights: Floats, wanted: Floats) -> list
     return found
 
 
+def _presence(run: Run, duration: float) -> dict[str, float]:
+    """Requests that are there, weighted by time, by what they are at.
+
+    The steps' own counts of those who wait leave out the part of a step in which a request came, and all who wait while
+    no step is possible; so whoever is there and neither runs nor crosses the link is one who waits.
+    """
+    stays = _stays(run)
+    there = _ratio(float(stays.sum()), duration)
+    running = _ratio(float(run.segments.running @ run.segments.seconds), duration)
+    crossing = _ratio(_seconds_on_link(run), duration)
+    return {
+        "in_system": there,
+        "mean_running": running,
+        "mean_on_link": crossing,
+        "mean_waiting": np.nan if np.isnan(there) else max(there - running - crossing, 0.0),
+        "stay_s": float(stays.mean()) if stays.size else np.nan,
+    }
+
+
+def _stays(run: Run) -> Floats:
+    """Seconds that each request which came and was served is there: to its last token, or to the end of the run."""
+    ends, o = run.segments.end, run.outcome
+    if not ends.size:
+        return np.empty(0)
+    left = np.where(run.finished, o.last_token, ends.max())
+    served = np.zeros(len(run.work), dtype=bool)
+    served[run.work.served] = True
+    return (left - o.arrival)[served & ~np.isnan(o.arrival)]
+
+
+def _seconds_on_link(run: Run) -> float:
+    """Seconds that caches spend between two pools, added up; 0 where there is one."""
+    if run.facts.pools == 1:
+        return 0.0
+    spans = run.timeline[run.timeline["phase"] == TRANSFER]
+    return float((spans["end_s"] - spans["start_s"]).sum())
+
+
 def _load(run: Run, duration: float) -> dict[str, Any]:
     s, o = run.segments, run.outcome
-    running, waiting = (_ratio(float(column @ s.seconds), duration) for column in (s.running, s.waiting))
     processed = int(((s.prefill_tokens + s.decode_tokens) * s.count).sum())
     arrived_with = int((run.work.prompt + o.sampled - 1)[o.sampled > 0].sum())
     return {
-        "mean_running": running,
-        "mean_waiting": waiting,
-        "in_system": running + waiting,
+        **_presence(run, duration),
         "peak_blocks": int(s.blocks_used.max()) if s.blocks_used.size else 0,
         "preemptions": int(o.preemptions.sum()),
         "processed_tokens": processed,

@@ -214,15 +214,20 @@ def arithmetic(a: Side, view: serving.StepView) -> list[Line]:
             f"{format.count(s['output_tokens_per_s'])} tokens/s",
             gap=True,
         ),
-        Line("in the system", "running + waiting, weighted by time", f"{s['in_system']:.2f} requests"),
+        Line("in the system, by time", _presence(s), f"{s['in_system']:,.2f} requests"),
     ]
-    rate = s["finished"] / s["duration_s"] if s["duration_s"] else math.nan
-    stay = Line(
-        "Little's law",
-        f"{format.significant(rate)} requests/s × {format.seconds(s['latency_s'])} each",
-        f"{rate * s['latency_s']:.2f} requests",
-    )
-    return [*lines, stay]
+    served = s["arrived"] - s["rejected"]
+    there = served / s["duration_s"] * s["stay_s"] if s["duration_s"] else math.nan
+    duration, stay = format.seconds(s["duration_s"], 4), format.seconds(s["stay_s"], 4)
+    law = f"{format.many(served, 'request')} ÷ {duration} × {stay} each"
+    return [*lines, Line("Little's law", law, f"{there:,.2f} requests")]
+
+
+def _presence(summary: dict[str, Any]) -> str:
+    """Who is in the system, weighted by time."""
+    parts = {"running": "mean_running", "waiting": "mean_waiting", "on the link": "mean_on_link"}
+    shown = {name: summary[key] for name, key in parts.items() if summary[key] or name != "on the link"}
+    return " + ".join(f"{mean:,.2f} {name}" for name, mean in shown.items())
 
 
 def _why_so_long(view: serving.StepView, source: str) -> Text:

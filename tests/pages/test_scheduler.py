@@ -189,6 +189,21 @@ def test_the_pool_has_what_the_memory_page_says(query):
     assert f"The pool holds {blocks} KV blocks" in text_of(page)
 
 
+@pytest.mark.parametrize("blocks", [0, 130])
+@pytest.mark.parametrize("link", [0.0, 1e9, 50e9])
+def test_whoever_is_in_the_system_adds_up_and_keeps_to_little_s_law(link, blocks):
+    plan = runs.Plan(SCENARIO, workload(), knobs(), blocks, 16, 0, link)
+    a = words.Side(plan, plan.simulate(plan.workload.table()))
+    *_, there, law = words.arithmetic(a, a.run.explain(0))
+    assert there.result == law.result
+    means = [float(mean) for mean in re.findall(r"[\d.]+(?= [rwo])", there.expression)]
+    assert len(means) == (3 if link else 2)
+    assert sum(means) == pytest.approx(float(there.result.split()[0]), abs=0.016)
+    served, *times = re.findall(r"([\d.]+)\s(requests|ms|s)", law.expression)
+    duration, stay = (float(value) * {"ms": 1e-3, "s": 1.0}[unit] for value, unit in times)
+    assert float(served[0]) / duration * stay == pytest.approx(float(law.result.split()[0]), rel=1e-3)
+
+
 # ---- frames ----------------------------------------------------------------------------------------------------
 
 

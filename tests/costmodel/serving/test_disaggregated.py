@@ -73,6 +73,15 @@ def test_one_token_is_finished_where_it_is_read() -> None:
     assert set(run.steps["pool"]) == {"prefill"}
 
 
+def test_who_has_left_the_first_pool_has_come_though_the_second_is_stuck() -> None:
+    pool = serving.PrefillPool(bandwidth=1.0, kv_bytes_per_token=1.0)
+    rows = table(("A", 0, 4, 8), ("B", 900, 4, 8))
+    run = serving.simulate(rows, V1, step_seconds=1.0, prefill_pool=pool, num_blocks=1, block_size=4, oversize="admit")
+    assert run.summary["livelock"]
+    assert run.requests["outcome"].tolist() == ["unfinished", "unfinished"]
+    assert run.summary["arrived"] == 2
+
+
 def test_users_go_through_both_pools() -> None:
     pool = serving.PrefillPool(bandwidth=1e9, kv_bytes_per_token=1.0)
     requests = serving.closed_loop(users=1, count=3, prompt=4, output=3)

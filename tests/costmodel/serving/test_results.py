@@ -69,6 +69,10 @@ def test_the_summary_of_a_small_run_by_hand() -> None:
         "itl_p99_s": 2,
         "worst_itl_s": 2,
         "mean_running": (1 + 2 + 1) * 2 / 6,
+        "mean_waiting": 1 / 6,
+        "mean_on_link": 0,
+        "in_system": (6 + 3) / 6,
+        "stay_s": 4.5,
         "processed_tokens": 12,
         "preemptions": 0,
     }
