@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from costmodel.serving.policies.base import Policy
 from costmodel.serving.steps import QUEUED
 from costmodel.serving.summary import Slo, summarise
-from costmodel.serving.workload import Workload
+from costmodel.serving.workload import Refusal, Workload
 from costmodel.step import Step
 
 if TYPE_CHECKING:
@@ -263,19 +263,29 @@ class Run:
     @cached_property
     def outcomes(self) -> list[str]:
         """What became of each request: "finished", "rejected", "unfinished" or "not arrived"."""
-        rejected = np.array([bool(reason) for reason in self.work.refused], dtype=bool)
         arrived = ~np.isnan(self.outcome.arrival)
         names = np.select(
-            [rejected, self.finished, arrived], ["rejected", "finished", "unfinished"], default="not arrived"
+            [self.work.turned_away, self.finished, arrived],
+            ["rejected", "finished", "unfinished"],
+            default="not arrived",
         )
         return [str(name) for name in names]
+
+    @property
+    def refusals(self) -> list[tuple[int, str]]:
+        """Why requests were rejected: how many for each kind of reason, the commonest first, and it in words."""
+        alike: dict[tuple[str, str], list[Refusal]] = {}
+        for refusal in self.work.refused:
+            if refusal is not None:
+                alike.setdefault((refusal.what, refusal.limit), []).append(refusal)
+        return [(len(these), Refusal.of_several(these)) for these in sorted(alike.values(), key=len, reverse=True)]
 
     @property
     def _reasons(self) -> list[str]:
         why = self.facts.livelock or ("the run was cancelled" if self.facts.cancelled else "")
         return [
-            refused or note or (why if outcome == "unfinished" else "")
-            for refused, note, outcome in zip(self.work.refused, self.work.notes, self.outcomes, strict=True)
+            str(refusal or "") or note or (why if outcome == "unfinished" else "")
+            for refusal, note, outcome in zip(self.work.refused, self.work.notes, self.outcomes, strict=True)
         ]
 
 

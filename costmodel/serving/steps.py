@@ -14,6 +14,7 @@ from costmodel.serving.clock import Clock
 from costmodel.serving.policies.base import Scheduled, Scheduler, Shape
 from costmodel.serving.pricing import Pricer, StepPrice
 from costmodel.serving.request import Request
+from costmodel.serving.words import many
 
 PREFILL, DECODE, PREEMPTED, FINISHED = "prefill", "decode", "preempted", "finished"
 """What a request turns to; before the first of them it is queued."""
@@ -283,7 +284,8 @@ class StepEngine:
         """Name a state in which no step is possible and nothing is to come."""
         stop, waiting = self.scheduler.stopped, len(self.scheduler.waiting)
         if not self.scheduler.waiting:
-            return f"{len(self.scheduler.running)} running requests get no tokens: {self.scheduler.running_waits.text}"
+            running = many(len(self.scheduler.running), "running request")
+            return f"no tokens for {running}: {self.scheduler.running_waits.text}"
         return f"{waiting} waiting for ever behind {self.scheduler.waiting[0].name}: {stop.text}"
 
     def _look_for_livelock(self) -> None:

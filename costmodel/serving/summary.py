@@ -283,9 +283,7 @@ def _stays(run: Run) -> Floats:
     if not ends.size:
         return np.empty(0)
     left = np.where(run.finished, o.last_token, ends.max())
-    served = np.zeros(len(run.work), dtype=bool)
-    served[run.work.served] = True
-    return (left - o.arrival)[served & ~np.isnan(o.arrival)]
+    return (left - o.arrival)[~run.work.turned_away & ~np.isnan(o.arrival)]
 
 
 def _seconds_on_link(run: Run) -> float:

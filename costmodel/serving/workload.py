@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from costmodel.errors import ConfigError
 from costmodel.serving.policies.base import Limits
 from costmodel.serving.request import Request
+from costmodel.serving.words import are, many
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,6 +24,42 @@ _LARGEST = 10**9  # tokens of one request: far above any, and sums of many stay 
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why a request could never be finished.
+
+    Attributes
+    ----------
+    what: its prompt, or what has to be stored of prompt and output. tokens: of it. limit: what they are above.
+    """
+
+    what: Literal["prompt", "stored"]
+    tokens: int
+    limit: str
+
+    def __str__(self) -> str:
+        """The reason in words.
+
+        >>> print(Refusal("prompt", 2000, "the 64 KV blocks of 16"))
+        its prompt of 2,000 tokens is above the 64 KV blocks of 16
+        """
+        return self.of_several([self])
+
+    @staticmethod
+    def of_several(alike: Sequence[Refusal]) -> str:
+        """The reason of refusals that differ in their tokens alone.
+
+        >>> Refusal.of_several([Refusal("stored", tokens, "the 64 KV blocks of 16") for tokens in (2000, 1400, 1700)])
+        'their 1,400 to 2,000 tokens to store are above the 64 KV blocks of 16'
+        """
+        least, most = min(one.tokens for one in alike), max(one.tokens for one in alike)
+        tokens = many(most, "token") if least == most else f"{least:,} to {many(most, 'token')}"
+        whose = "its" if len(alike) == 1 else "their"
+        if alike[0].what == "prompt":
+            return f"{whose} prompt{'s' * (len(alike) > 1)} of {tokens} {are(len(alike))} above {alike[0].limit}"
+        return f"{whose} {tokens} to store {are(most)} above {alike[0].limit}"
+
+
+@dataclass(frozen=True)
 class Workload:
     """Requests as arrays, in the order of their table.
 
@@ -30,7 +67,7 @@ class Workload:
     ----------
     arrival: seconds (or steps). prompt, output: tokens. names: what they are called, unique.
     priority: lower goes first, where a policy asks. token_ids, prefix_ids: per request, or None.
-    refused: why a request is not served, "" where it is. notes: what was changed about it, "" for nothing.
+    refused: why a request is not served, None where it is. notes: what was changed about it, "" for nothing.
     """
 
     arrival: Floats
@@ -40,7 +77,7 @@ class Workload:
     priority: Floats
     token_ids: Sequence[Any] | None = None
     prefix_ids: Sequence[Any] | None = None
-    refused: list[str] = field(default_factory=list)
+    refused: list[Refusal | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -55,8 +92,12 @@ class Workload:
     def served(self) -> Ints:
         """Places of the requests that are served, in order of arrival, those of one moment in order of the table."""
         order = np.argsort(self.arrival, kind="stable")
-        refused = np.array([bool(reason) for reason in self.refused], dtype=bool)
-        return order[~refused[order]] if len(self) else order
+        return order[~self.turned_away[order]] if len(self) else order
+
+    @property
+    def turned_away(self) -> NDArray[np.bool_]:
+        """Which requests are refused."""
+        return np.array([refusal is not None for refusal in self.refused], dtype=bool)
 
     def requests(self) -> list[Request]:
         """Return the served requests as the schedulers' own objects."""
@@ -115,7 +156,7 @@ def workload(table: object) -> Workload:
         priority=_number_column(frame, "priority") if "priority" in frame else np.zeros(count),
         token_ids=ids["token_ids"],
         prefix_ids=ids["prefix_ids"],
-        refused=[""] * count,
+        refused=[None] * count,
         notes=[""] * count,
     )
 
@@ -191,15 +232,16 @@ def fitted(work: Workload, limits: Limits, length: int, oversize: Oversize) -> W
     if oversize == "admit":
         return work
     refused = list(work.refused)
-    for values, limit, text in (
-        (work.prompt, limits.prompt, f"its prompt of {{:,}} tokens is above {limits.prompt_reason}"),
-        (_stored(work), limits.stored, f"its {{:,}} tokens to store are above {limits.stored_reason}"),
-    ):
+    asked: tuple[tuple[Literal["prompt", "stored"], Ints, int, str], ...] = (
+        ("prompt", work.prompt, limits.prompt, limits.prompt_reason),
+        ("stored", _stored(work), limits.stored, limits.stored_reason),
+    )
+    for what, values, limit, reason in asked:
         for i in np.flatnonzero(values > limit).tolist():
-            refused[i] = refused[i] or text.format(int(values[i]))
-    first = next((i for i, reason in enumerate(refused) if reason), None)
+            refused[i] = refused[i] or Refusal(what, int(values[i]), reason)
+    first = next((i for i, refusal in enumerate(refused) if refusal), None)
     if oversize == "error" and first is not None:
-        raise ConfigError(f"request {work.names[first]}", refused[first], "a request that fits")
+        raise ConfigError(f"request {work.names[first]}", str(refused[first]), "a request that fits")
     return replace(work, refused=refused)
 
 

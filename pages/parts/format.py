@@ -86,7 +86,8 @@ def quantity(value: float, ladder: Ladder, digits: int = 3, *, trim: bool = Fals
     ('1.00 ms', '1.07 GB')
     """
     if not math.isfinite(value) or value == 0:
-        return Quantity(_not_a_number(value), ladder[_home(ladder)][1], float(value), ladder[_home(ladder)][1])
+        base = ladder[_home(ladder)][1]
+        return Quantity(_not_a_number(value), "" if math.isnan(value) else base, float(value), base)
     scale, unit = ladder[0]
     for next_scale, next_unit in ladder[1:]:
         if abs(value) < next_scale * _almost_one(digits):

@@ -141,7 +141,8 @@ def _scale_words(pixels: tuple[int, int], title: str, top: str) -> list[Spec]:
 @st.cache_resource(show_spinner=False)
 def timeline_spec() -> Spec:
     """Requests over time, and under them what each step carries, the blocks in use, and who waits."""
-    pool = f"format({_first('pool', 1)},',')"
+    pool = _first("pool", 1)
+    of = f"(isValid({pool})?format({pool},','):'as many as asked for')"
     layers = [
         _brush(),
         *_request_layers(_ROWS),
@@ -152,7 +153,7 @@ def timeline_spec() -> Spec:
         *_crossing(),
         *_scale_words(
             _BLOCKS,
-            f"'KV blocks in use, of '+({pool}=='2,147,483,648'?'as many as asked for':{pool})",
+            f"'KV blocks in use, of '+{of}",
             f"format({_first('blocks', 1)},',d')",
         ),
         _area("blocks", None, "cached", _BLOCKS, "blocks"),
@@ -261,22 +262,35 @@ def small_spec() -> Spec:
 @st.cache_resource(show_spinner=False)
 def sweep_spec(quantity: str, *, log: bool = True, integer: bool = True) -> Spec:
     """Latencies against a knob that was swept: the longest waits, the usual ones, and where the page stands."""
-    times = {"type": "log", "nice": True}
-    written = "format(datum.value,',~r')" if integer else "format(datum.value,'.0%')"
-    axis: Spec = {"title": quantity, "labelExpr": written}
+    ends = {"data": {"name": "ends"}, **_end_labels()}
+    return chart.spec(*_curves(_swept(quantity, log=log, integer=integer)), *_where_we_are(), ends, height=240)
+
+
+def _swept(quantity: str, *, log: bool, integer: bool) -> Spec:
+    """The axis of the knob: whole numbers or shares, by decades or even."""
+    axis: Spec = {
+        "title": quantity,
+        "labelExpr": "format(datum.value,',~r')" if integer else "format(datum.value,'.0%')",
+    }
     if log:
         axis["values"] = [k * 10**p for p in range(6) for k in (1, 2, 5)]
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "axis": axis,
-        "scale": {"type": "log" if log else "linear", "nice": False},
-    }
+    scale = {"type": "log" if log else "linear", "nice": False}
+    return {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
+
+
+def _curves(x: Spec) -> list[Spec]:
+    """A line for each latency, and a point for each run that speaks."""
     y = {
         "field": "seconds",
         "type": "quantitative",
-        "scale": times,
+        "scale": {"type": "log", "nice": True},
         "axis": {"title": None, "labelExpr": _TIME, "values": [10.0**p for p in range(-7, 6)]},
+    }
+    dash = {
+        "field": "dash",
+        "type": "nominal",
+        "scale": {"domain": ["solid", "dashed"], "range": [[1, 0], [5, 4]]},
+        "legend": None,
     }
     lines = {
         "data": {"name": "curves"},
@@ -285,12 +299,7 @@ def sweep_spec(quantity: str, *, log: bool = True, integer: bool = True) -> Spec
             "x": x,
             "y": y,
             "stroke": colour_field("meaning"),
-            "strokeDash": {
-                "field": "dash",
-                "type": "nominal",
-                "scale": {"domain": ["solid", "dashed"], "range": [[1, 0], [5, 4]]},
-                "legend": None,
-            },
+            "strokeDash": dash,
             "detail": {"field": "name"},
         },
     }
@@ -305,18 +314,22 @@ def sweep_spec(quantity: str, *, log: bool = True, integer: bool = True) -> Spec
             "tooltip": {"field": "text"},
         },
     }
-    names = {"data": {"name": "ends"}, **_end_labels()}
-    here = {
+    return [lines, points]
+
+
+def _where_we_are() -> list[Spec]:
+    """A rule over the curves, and its words."""
+    rule = {
         "data": {"name": "here"},
         "mark": {"type": "rule", "strokeDash": [2, 2], "strokeWidth": 1.2},
         "encoding": {"x": along("x"), "y": {"value": 0}, "y2": {"value": {"expr": "height"}}, "stroke": colour("ink")},
     }
-    here_name = {
+    words = {
         "data": {"name": "here"},
         "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "top", "fontSize": {"expr": "type"}},
         "encoding": {"x": along("x"), "y": {"value": 2}, "text": {"field": "text"}, "fill": colour("ink")},
     }
-    return chart.spec(lines, points, here, here_name, names, height=240)
+    return [rule, words]
 
 
 def _end_labels() -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from costmodel import serving
+from costmodel.serving.request import UNLIMITED
 from pages.parts import format
 from pages.parts.datasets import Dataset, of_frames, row
+from pages.scheduler.runs import BUDGETED
 
 MOST_REQUESTS = 200  # drawn in one timeline: a row each, and at most MOST_MARKS marks in all
 MOST_MARKS = 1800
@@ -114,14 +117,14 @@ def frame(run: serving.Run, window: Window, crossing: float | None, budget: int 
     total, used, waiting = _tops(run)
     most = max(total, float(budget or 1))
     # A pool far larger than what is used would press its curve flat: then the axis ends above the peak.
-    pool = float(run.facts.num_blocks)
+    pool = float(run.facts.num_blocks) if run.facts.num_blocks < UNLIMITED else math.nan
     return row(
         t0=window.start,
         t1=window.end,
         rows=float(max(min(len(run.requests), MOST_REQUESTS), 1)),
         tokens=most,
-        crossing=crossing if crossing is not None and crossing <= most else float("nan"),
-        blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),
+        crossing=crossing if crossing is not None and crossing <= most else math.nan,
+        blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),  # nan is not below
         pool=pool,
         waiting=max(waiting, 1.0),
     )
@@ -155,5 +158,4 @@ def _whole(run: serving.Run) -> dict[str, Dataset]:
 def budget_of(run: serving.Run) -> int | None:
     """Tokens that a step of the run's policy may have."""
     policy = run.facts.policy
-    knobs = ("max_num_batched_tokens", "chunk_size", "chunked_prefill_size")
-    return next((int(getattr(policy, knob)) for knob in knobs if hasattr(policy, knob)), None)
+    return next((int(getattr(policy, knob)) for knob in BUDGETED.values() if hasattr(policy, knob)), None)

@@ -30,8 +30,8 @@ except ValueError as error:
 components.top(scenario, *words.headline(a, b), context=words.context(a))
 settings.main()
 settings.more()
-for reason, count in words.rejected(a):
-    components.complaint(f"{count} request{'' if count == 1 else 's'} rejected: {reason}.")
+for sentence in words.rejected(a):
+    components.complaint(sentence)
 
 st.html(step_view.LEGEND)
 watch.watch(a, crossing)

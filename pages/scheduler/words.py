@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel import serving
+from costmodel.serving.request import UNLIMITED
 from pages.parts import format
 from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import Quantity
@@ -77,7 +78,7 @@ def context(a: Side) -> str:
     """What was simulated, for the line above the headline."""
     count = a.summary["arrived"]
     kind = {"datasheet": "floors", "calibrated": "estimates", "live": "measured rates"}[a.plan.scenario.source]
-    return f"simulated, {count:,} request{'' if count == 1 else 's'}, steps priced by {kind}"
+    return f"simulated, {format.many(count, 'request')}, steps priced by {kind}"
 
 
 def conservation(a: Side) -> Text:
@@ -85,11 +86,11 @@ def conservation(a: Side) -> Text:
     s = a.summary
     accounted = f"{s['finished']:,} finished + {s['rejected']:,} rejected + {s['unfinished']:,} unfinished"
     rate, took = format.count(s["output_tokens_per_s"]), format.seconds(s["duration_s"])
-    again = f"{s['preemptions']:,} preemptions, {s['recomputed_tokens']:,} tokens computed again"
+    lost, again = format.many(s["preemptions"], "preemption"), format.many(s["recomputed_tokens"], "token")
     said: list[Part] = [
         f"{s['arrived']:,} arrived = {accounted}. ",
-        f"{rate} output tokens/s over {took} in {s['steps']:,} steps; {again}. ",
-        f"The pool holds {_blocks(s)} of {s['block_size']} tokens. ",
+        f"{rate} output tokens/s over {took} in {format.many(s['steps'], 'step')}; {lost}, {again} computed again. ",
+        f"The pool holds {_blocks(s)} of {format.many(s['block_size'], 'token')}. ",
         f"Scheduling copies {s['copies']}.",
     ]
     if s["livelock"]:
@@ -101,24 +102,22 @@ def conservation(a: Side) -> Text:
 
 def _blocks(summary: dict[str, Any]) -> str:
     blocks = summary["num_blocks"]
-    return "as many blocks as asked for" if blocks >= 2**31 else f"{blocks:,} KV blocks"
+    return "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, "KV block")
 
 
-def rejected(a: Side) -> list[tuple[str, int]]:
-    """Reasons for which requests were turned away, with how many of them."""
-    table = a.run.requests
-    reasons = table.loc[table["outcome"] == "rejected", "reason"]
-    return [(str(reason), int(count)) for reason, count in reasons.value_counts().items()][:3]
+def rejected(a: Side) -> list[str]:
+    """Why requests were turned away, a sentence for each kind of reason."""
+    return [f"{format.many(count, 'request')} rejected: {reason}." for count, reason in a.run.refusals]
 
 
 def timeline_alt(a: Side, step: int) -> str:
     """The picture in a sentence."""
     s = a.summary
     return (
-        f"Timeline of {s['arrived']:,} requests under {a.name}: {s['finished']:,} finished in "
-        f"{format.seconds(s['duration_s'])}, {s['steps']:,} steps, {s['preemptions']:,} preemptions, at most "
-        f"{s['peak_blocks']:,} blocks in use; half have their first token within {format.seconds(s['ttft_p50_s'])}; "
-        f"the cursor stands at step {step:,}."
+        f"Timeline of {format.many(s['arrived'], 'request')} under {a.name}: {s['finished']:,} finished in "
+        f"{format.seconds(s['duration_s'])}, {format.many(s['steps'], 'step')}, "
+        f"{format.many(s['preemptions'], 'preemption')}, at most {format.many(s['peak_blocks'], 'block')} in use; "
+        f"half have their first token within {format.seconds(s['ttft_p50_s'])}; the cursor stands at step {step:,}."
     )
 
 
@@ -192,7 +191,7 @@ def _dumbbell(a: float, b: float) -> Html:
 def small_alt(side: Side) -> str:
     """A small timeline in a sentence."""
     s = side.summary
-    return f"{s['arrived']:,} requests under {side.name}, done after {format.seconds(s['duration_s'])}."
+    return f"{format.many(s['arrived'], 'request')} under {side.name}, done after {format.seconds(s['duration_s'])}."
 
 
 # ---- derivation and questions ----------------------------------------------------------------------------------
@@ -204,13 +203,13 @@ def arithmetic(a: Side, view: serving.StepView) -> list[Line]:
     lines = [
         Line(
             "step",
-            f"{view.prefill_tokens:,} prefill + {view.decode_tokens:,} decode tokens",
+            f"{view.prefill_tokens:,} prefill + {format.many(view.decode_tokens, 'decode token')}",
             format.tokens(view.tokens),
         ),
         Line("its time", _why_so_long(view, scenario.source), Ink(format.seconds(view.seconds), view.bound)),
         Line(
             "throughput",
-            f"{s['output_tokens']:,} tokens ÷ {format.seconds(s['duration_s'])}",
+            f"{format.many(s['output_tokens'], 'token')} ÷ {format.seconds(s['duration_s'])}",
             f"{format.count(s['output_tokens_per_s'])} tokens/s",
             gap=True,
         ),

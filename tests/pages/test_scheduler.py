@@ -8,14 +8,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 import costmodel as cm
 from costmodel import serving
+from costmodel.serving.policies.base import Stop
 from pages.parts import codec, state
 from pages.parts.scenario import Scenario
 from pages.scheduler import charts, frames, runs, step_view, stories, sweep_view, words, workloads
-from tests.pages.app import link
+from tests.pages.app import link, notices
 from tests.pages.app import open_app as open_page
 from tests.pages.app import text as text_of
 from tests.pages.drawing import svg
@@ -204,6 +207,61 @@ def test_whoever_is_in_the_system_adds_up_and_keeps_to_little_s_law(link, blocks
     assert float(served[0]) / duration * stay == pytest.approx(float(law.result.split()[0]), rel=1e-3)
 
 
+def test_every_rejection_is_told_in_a_sentence_for_each_kind_of_reason():
+    page = open_page("scheduler", policy="vllm_v0", kv_blocks="64", prompt_length="2000", against="none")
+    told = [complaint for complaint in notices(page) if "rejected" in complaint]
+    counts = [int(complaint.split()[0]) for complaint in told]
+    rejected = re.search(r"(\d+) rejected \+", text_of(page))
+    assert rejected
+    assert sum(counts) == int(rejected[1]) == 26
+    assert len(told) <= 2
+    assert re.fullmatch(
+        r"\d+ requests rejected: their prompts of [\d,]+ to [\d,]+ tokens are above the 64 KV blocks of 16 .*", told[0]
+    )
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=9), st.integers(1, 90))
+def test_rejections_of_any_lengths_are_told_whole(prompts, blocks):
+    table = pd.DataFrame({"arrival_s": 0.0, "prompt_tokens": prompts, "output_tokens": 5})
+    run = serving.simulate(table, serving.policy("vllm_v0"), step_seconds=1.0, num_blocks=blocks, block_size=16)
+    plan = runs.Plan(SCENARIO, "trace", knobs(), blocks, 16, 0, 0.0)
+    told = words.rejected(words.Side(plan, run))
+    assert sum(int(sentence.split()[0]) for sentence in told) == run.summary["rejected"]
+    assert not re.search(ONE_AS_MANY, " ".join(told))
+    for length, reason in zip(prompts, run.requests["reason"], strict=True):
+        assert not reason or f"{length:,} token" in reason or f"{length + 4:,} token" in reason
+
+
+ONE_AS_MANY = r"(?<![\d,.])1[ \u00a0](KV |free |decode |running )?(token|request|block|page|step|preemption)s\b"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"output_kind": "fixed", "output_length": 1, "requests": 1, "kv_block": 1, "prompt_kind": "fixed",
+         "prompt_length": 1, "kv_blocks": 16},
+        {"output_kind": "fixed", "output_length": 1, "kv_block": 1},
+        {"output_kind": "fixed", "output_length": 2, "prompt_kind": "fixed", "prompt_length": 1, "max_seqs": 1},
+        {"policy": "vllm_v1", "token_budget": 16, "kv_block": 1, "kv_blocks": 640, "sched_step": 9},
+    ],
+)  # fmt: skip
+def test_one_is_no_plural_and_the_unknown_has_no_unit(query):
+    page = open_page("scheduler", **query)
+    assert not page.exception
+    said = text_of(page)
+    assert not re.search(ONE_AS_MANY, said), said
+    assert not re.search(r"–[ \u00a0](s|ms)\b", said)
+
+
+@pytest.mark.parametrize(("needed", "available"), [(1, 0), (1, 1), (2, 1), (2000, 1500)])
+@pytest.mark.parametrize("reason", ["budget", "blocks"])
+def test_a_stop_counts_in_words(reason, needed, available):
+    said = Stop(reason, needed, available).text
+    assert f"needs {needed:,} " in said
+    assert f"{available:,}" in said
+    assert not re.search(ONE_AS_MANY + r"|\b1 are|are 1$", said)
+
+
 # ---- frames ----------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +319,15 @@ def test_the_timeline_is_drawn_with_its_sentences():
     assert re.search(r'aria-label="r\d+: preempted, [\d.]+', drawn)
     alt = words.timeline_alt(a, 47)
     assert f"{a.summary['preemptions']:,} preemptions" in alt
+
+
+def test_a_pool_that_nobody_bounds_is_drawn_as_large_as_asked_for():
+    policy = knobs().build(2000)
+    run = serving.simulate(workload().table(), policy, step_seconds=0.001)
+    plan = runs.Plan(SCENARIO, workload(), knobs(), 0, 16, 0, 0.0)
+    data = {**frames.datasets(run, frames.Window.of(run), None), "cursor": frames.cursor(0.0, 0)}
+    assert "KV blocks in use, of as many as asked for" in svg(charts.timeline_spec(), data, width=900)
+    assert "The pool holds as many blocks as asked for" in "".join(map(str, words.conservation(words.Side(plan, run))))
 
 
 def test_the_small_timeline_is_drawn():

@@ -20,6 +20,7 @@ from costmodel.serving.jump.decodes import Decodes
 from costmodel.serving.jump.log import Log
 from costmodel.serving.options import Setup
 from costmodel.serving.policies.base import Piece, Policy
+from costmodel.serving.words import many
 
 P = TypeVar("P", bound=Policy)
 
@@ -360,7 +361,7 @@ class JumpEngine(ABC, Generic[P]):
         elif self._next_arrival == math.inf:
             if self.waiting or self.partials:
                 stuck = len(self.waiting) + len(self.partials)
-                self.livelock = f"{stuck} requests wait for ever: nothing that they need can come free"
+                self.livelock = f"{many(stuck, 'request')} waiting for ever: nothing that is needed can come free"
             return False
         elif self._tick_seconds is None:
             self.now = max(self.now, self._next_arrival)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,6 +12,7 @@ from costmodel.errors import ConfigError
 from costmodel.hardware import Hardware
 from costmodel.serving.blocks import BlockPool, Hits
 from costmodel.serving.request import UNLIMITED, Request
+from costmodel.serving.words import are, many
 
 Scheduled = dict[Request, int]
 """Tokens of each request in a step, in the order in which the scheduler put them there."""
@@ -54,7 +55,7 @@ class Stop(NamedTuple):
         >>> Stop("blocks", 12, 5).text
         'needs 12 free blocks of which there are 5'
         """
-        return self.note or _STOPS[self.reason].format(self)
+        return self.note or _STOPS[self.reason](self)
 
     @property
     def for_all(self) -> bool:
@@ -62,11 +63,20 @@ class Stop(NamedTuple):
         return self.reason in ("seqs", "policy") or (self.reason == "budget" and not self.available)
 
 
-_STOPS = {
-    "": "nothing stops it",
-    "budget": "needs {0.needed:,} tokens of the step's budget of which {0.available:,} are left",
-    "seqs": "needs place {0.needed:,} where {0.available:,} may run at once",
-    "blocks": "needs {0.needed:,} free blocks of which there are {0.available:,}",
+def _budget(stop: Stop) -> str:
+    left = f"{stop.available:,} {are(stop.available)} left"
+    return f"needs {many(stop.needed, 'token')} of the step's budget of which {left}"
+
+
+def _blocks(stop: Stop) -> str:
+    return f"needs {many(stop.needed, 'free block')} of which there {are(stop.available)} {stop.available:,}"
+
+
+_STOPS: Mapping[str, Callable[[Stop], str]] = {
+    "": lambda _: "nothing stops it",
+    "budget": _budget,
+    "seqs": lambda stop: f"needs place {stop.needed:,} where {stop.available:,} may run at once",
+    "blocks": _blocks,
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Stop, check_fraction, check_whole
+from costmodel.serving.words import many
 
 
 class PrefillFirstScheduler(Scheduler):
@@ -69,7 +70,7 @@ class WithWatermark(Policy):
         room = (pool.usable - self.watermark_blocks(pool.usable)) * pool.block_size
         # Each decode asks for a free block even if its last one has room, the very last decode too.
         last = (pool.usable - 1) * pool.block_size + 1
-        why = f"the {pool.usable:,} KV blocks of {pool.block_size}"
+        why = f"the {many(pool.usable, 'KV block')} of {pool.block_size}"
         return Limits(*self.tightest((room, f"{why} above the watermark")), last, f"{why}, one of them free")
 
     def tightest(self, *limits: tuple[int, str]) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from costmodel.serving.blocks import BlockPool
 from costmodel.serving.policies.base import Limits, Policy, Scheduled, Scheduler, Stop, check_flag, check_whole
 from costmodel.serving.prefix import PrefixPool
 from costmodel.serving.request import Request
+from costmodel.serving.words import many
 
 _CLIP_NEW_TOKENS = 4096  # of what a request may write, at most so much counts when it is admitted
 _MIN_RATIO_FACTOR, _RATIO_DECAY_STEPS = 0.14, 600
@@ -202,6 +203,6 @@ class Sglang(Policy):
     def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # as in scheduler
         """Return what a request may be at most; see ``Policy.limits``."""
         room = (pool.usable - 1) * pool.block_size
-        why = f"the {pool.usable:,} pages of {pool.block_size}, one of them free"
+        why = f"the {many(pool.usable, 'page')} of {pool.block_size}, one of them free"
         bounds = ((room - 1, why), (self.length - 1, f"max_model_len {self.length:,}"))
         return Limits(*min(bounds, key=lambda bound: bound[0]), room - 1, why)

@@ -21,6 +21,7 @@ from costmodel.serving.policies.base import (
 )
 from costmodel.serving.prefix import PrefixPool
 from costmodel.serving.request import UNLIMITED, Request
+from costmodel.serving.words import many
 
 
 class TokenBudgetScheduler(Scheduler):
@@ -248,7 +249,7 @@ class VllmV1(Policy):
     def limits(self, pool: BlockPool, longest: int) -> Limits:  # noqa: ARG002  # as in scheduler
         """Return what a request may be at most; see ``Policy.limits``."""
         room = pool.usable * pool.block_size
-        blocks = (room, f"the {pool.usable:,} KV blocks of {pool.block_size}")
+        blocks = (room, f"the {many(pool.usable, 'KV block')} of {pool.block_size}")
         bounds = [blocks, (self.length - 1, f"max_model_len {self.length:,}")]
         if not self.chunked_prefill:
             budget = self.max_num_batched_tokens

@@ -106,4 +106,6 @@ def test_what_the_pages_write(text: format.Quantity, expected: str) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0])
 def test_what_is_no_ordinary_number_is_still_written(value: float) -> None:
-    assert format.seconds(value).value in {"–", "∞", "−∞", "0"}
+    written = format.seconds(value)
+    assert written.value in {"–", "∞", "−∞", "0"}
+    assert (written.unit, written.base) == ("" if math.isnan(value) else "s", "s")
