@@ -18,6 +18,7 @@ class Repo:
 
     files: Mapping[str, bytes]
     gated: bool = False
+    sized: bool = True
     status: int = 200
     seconds: float = 0.0
 
@@ -54,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif content is None:
             self._refuse(404, "EntryNotFound")
         else:
-            self._send(content, body=body)
+            self._send(content, body=body, sized=found.sized)
 
     def _refuse(self, status: int, code: str) -> None:
         self.send_response(status)
@@ -62,11 +63,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def _send(self, content: bytes, *, body: bool) -> None:
+    def _send(self, content: bytes, *, body: bool, sized: bool) -> None:
         self.send_response(200)
         self.send_header("X-Repo-Commit", COMMIT)
         self.send_header("ETag", f'"{hash(content) & 0xFFFFFFFF:x}"')
-        self.send_header("Content-Length", str(len(content)))
+        if sized:
+            self.send_header("Content-Length", str(len(content)))
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         if body:

@@ -8,7 +8,8 @@ import costmodel as cm
 from costmodel import accuracy
 from pages.accuracy import charts, own, words
 from pages.accuracy.numbers import DATA_CENTRE, OPERATIONS, Errors, kind_of, whole_steps
-from pages.parts import format, state
+from pages.parts import codec, format, state
+from tests.live.samples import SMALL_CONFIG
 from tests.pages.app import link, markup, text
 from tests.pages.drawing import collisions, labels, svg
 from tests.pages.opened import alt, go, named, notices, open_page, plain, press, ran, value
@@ -194,6 +195,20 @@ def test_a_table_that_cannot_be_read_is_told_and_changes_nothing(body: bytes, sa
     assert any(part in notice for part in said.split("|"))
     assert "until you bring yours" in text(at)
     assert "<b>x</b>" not in markup(at)
+
+
+def test_a_table_that_names_a_model_of_ones_own_is_told_when_that_was_forgotten() -> None:
+    own_model = codec.pack_model(SMALL_CONFIG, None, "Mine")
+    at = upload(open_page("accuracy", model="custom", model_config=own_model), table("custom,h100-sxm,,,1,2048,0.002"))
+    assert "Your steps (1)" in text(at)
+    press(go(at, "model"), "Forget it")
+    go(at, "accuracy")
+    (notice,) = notices(at)
+    assert notice.startswith("Your table cannot be judged any more. ")
+    assert "'custom'" in notice
+    press(at, "Forget them")
+    assert "until you bring yours" in text(at)
+    assert not notices(at)
 
 
 def test_measurements_that_cannot_be_are_named() -> None:

@@ -25,6 +25,7 @@ REPOS = {
     "org/empty": repo(),
     "org/huge": Repo({"config.json": b" " * (MAX_BYTES + 1)}),
     "org/latin": Repo({"config.json": b'{"name": "\xe9"}'}),
+    "org/unsized": Repo({"config.json": b"{}"}, sized=False),
     "org/broken": Repo({}, status=503),
     "org/slow": Repo({"config.json": b"{}"}, seconds=0.5),
 }
@@ -83,6 +84,7 @@ def test_what_is_no_id_is_not_asked_for(typed: str) -> None:
         ("org/absent", "The hub has no public model org/absent"),
         ("org/empty", "org/empty is on the hub but has no config.json"),
         ("org/huge", "has 4,000,001 bytes; at most 4,000,000 are read"),
+        ("org/unsized", "does not say how large the config.json of org/unsized is, so paste the config instead"),
         ("org/latin", "no text in UTF-8"),
         ("org/broken", "The hub answered 503 for org/broken"),
     ],

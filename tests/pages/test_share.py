@@ -111,6 +111,10 @@ BAD = {
     "a list as value": (file(batch=[[1]]), "batch has to be text or a number"),
     "not finite": (file(bandwidth_x="nan"), "bandwidth_x: found 'nan'"),
     "cut model": (file(model_config=codec.pack_model(LLAMA_70B)[:-9]), "packed value"),
+    "huge figure": (
+        file(hardware="custom", accelerator=codec.pack(["X", 1e12, 10**400, {"bf16": 1e15}])),
+        "memory: found 1000",
+    ),
     "deep": ("[" * 100_000, "It is no JSON"),
     "deep inside": (file().replace("{}", '{"batch": ' + "[" * 100_000 + "]" * 100_000 + "}"), "It is no JSON"),
     "five megabytes": ("x" * 4_999_999, "It is no JSON"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import costmodel as cm
 from pages.parts import codec, state
+from tests.pages.app import notices, open_app
 
 NUMBERS = [c for c in state.CONTROLS.values() if isinstance(c, state.Number)]
 CHOICES = [c for c in state.CONTROLS.values() if isinstance(c, state.Choice)]
@@ -64,6 +65,21 @@ def test_a_custom_accelerator_travels_in_a_link(
     assert (back.name, back.bandwidth, back.memory, dict(back.peak)) == (name, bandwidth, memory, peak)
 
 
+HUGE = {
+    "bandwidth": ["X", 10**400, None, {"bf16": 1e15}],
+    "memory": ["X", 1e12, 10**400, {"bf16": 1e15}],
+    "peak['bf16']": ["X", 1e12, None, {"bf16": 10**400}],
+}
+
+
+@pytest.mark.parametrize("figure", HUGE)
+def test_a_link_with_a_number_larger_than_any_float_gets_a_notice(figure: str) -> None:
+    at = open_app("roofline", hardware="custom", accelerator=codec.pack(HUGE[figure]))
+    assert not at.exception
+    (notice,) = notices(at)
+    assert notice.startswith(f"In the link, {figure}: found 1000")
+
+
 @given(st.text(max_size=200))
 def test_any_packed_text_is_unpacked_or_refused(text: str) -> None:
     with pytest.raises(cm.ConfigError):
@@ -82,7 +98,7 @@ def test_a_packed_bomb_is_refused_before_it_goes_off() -> None:
     [
         {"bandwidth": 0.0}, {"bandwidth": -1.0}, {"bandwidth": math.nan}, {"bandwidth": math.inf}, {"bandwidth": 1e30},
         {"bandwidth": "fast"}, {"memory": -1.0}, {"peak": {}}, {"peak": {"bf16": 0}}, {"peak": {"<b>": 1e12}},
-        {"name": " "},
+        {"name": " "}, {"bandwidth": 10**400}, {"memory": 10**400}, {"peak": {"bf16": 10**400}},
     ],
 )  # fmt: skip
 def test_impossible_accelerators_are_refused(figures: dict[str, object]) -> None:
