@@ -381,14 +381,13 @@ class Summary:
     ----------
     rows: steps that count: all that do not beat the floor.
     impossible: steps that do.
-    floor, estimate: median absolute errors. floor_p90, estimate_p90: nine in ten are within these.
+    floor, estimate: median absolute errors. estimate_p90: nine in ten of the estimates are within this.
     in_band: share of the steps that lie in the estimate's own band.
     """
 
     rows: int
     impossible: int
     floor: float
-    floor_p90: float
     estimate: float
     estimate_p90: float
     in_band: float
@@ -398,13 +397,16 @@ def summarise(judged: pd.DataFrame) -> Summary:
     """Sum up a judged table; errors are NaN where no step counts."""
     counts = judged[~judged.beats_floor]
     inside = (counts.low <= counts.measured) & (counts.measured <= counts.high)
-    errors = {
-        f"{name}{end}": float(counts[f"{name}_error"].abs().quantile(share))
-        for name in ("floor", "estimate")
-        for end, share in (("", 0.5), ("_p90", 0.9))
-    }
+    floor, estimate = counts.floor_error.abs(), counts.estimate_error.abs()
     rows = len(counts)
-    return Summary(rows, len(judged) - rows, in_band=float(inside.mean()) if rows else math.nan, **errors)
+    return Summary(
+        rows,
+        len(judged) - rows,
+        floor=float(floor.median()),
+        estimate=float(estimate.median()),
+        estimate_p90=float(estimate.quantile(0.9)),
+        in_band=float(inside.mean()) if rows else math.nan,
+    )
 
 
 SAMPLE = """\

@@ -44,12 +44,15 @@ class _Background:
         return self._box.error
 
     def stop(self) -> None:
-        """Stop it: its worker is gone when this returns. Stopping one that has ended does nothing."""
+        """Stop it, and wait until its worker is gone, for 15 seconds at most; one that has ended stays as it is.
+
+        A worker is killed at once. One that its driver keeps from dying is left to the system, and may outlast this.
+        """
         self._stop.set()
         self.join()
 
     def join(self, seconds: float | None = 15.0) -> None:
-        """Wait until it has ended."""
+        """Wait until it has ended, for so many seconds at most; None: however long it takes."""
         self._thread.join(seconds)
 
 

@@ -168,33 +168,6 @@ class Profile:
         rows = sum(fit.rows for fit in fits)
         return sum(fit.rows * (fit.median or 0.0) for fit in fits) / rows if rows else None
 
-    # ---- together with others ----------------------------------------------------------------------------------
-
-    def merge(self, other: Profile) -> Profile:
-        """Both profiles' points, the newer where both have one, with rates fitted to all.
-
-        Raises
-        ------
-        ConfigError: when the other is of another device or format.
-        """
-        for key in ("kind", "name", "units", "memory"):
-            mine, theirs = getattr(self.device, key), getattr(other.device, key)
-            if mine != theirs:
-                raise ConfigError(f"device.{key}", theirs, f"{mine}, as in the profile that it is merged with")
-        if other.dtype != self.dtype:
-            raise ConfigError("dtype", other.dtype, f"{self.dtype}, as in the profile that it is merged with")
-        old, new = sorted((self, other), key=lambda profile: profile.taken)
-        points = {point.key: point for profile in (old, new) for point in profile.points}
-        subjects = {subject.id: subject for profile in (old, new) for subject in profile.subjects}
-        return replace(
-            new,
-            points=tuple(points.values()),
-            subjects=tuple(subjects.values()),
-            notes=tuple(dict.fromkeys((*old.notes, *new.notes))),
-            seconds=old.seconds + new.seconds,
-            plan=new.plan if new.plan == old.plan else f"{old.plan} and {new.plan}",
-        ).refitted()
-
     # ---- as a file ---------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:

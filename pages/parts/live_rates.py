@@ -48,7 +48,7 @@ class Bench:
             self.job, self._collected = live.Job(model, device, plan=plan, hardware=hardware), False
 
     def stop(self) -> None:
-        """Stop what runs; its worker is gone when this returns."""
+        """Stop what runs; see ``live.Job.stop``."""
         if self.job is not None:
             self.job.stop()
 

@@ -19,7 +19,6 @@ MEANINGS: tuple[Meaning, ...] = (
 )  # fmt: skip
 
 WIDTH = 1180  # px of content at most
-FONT = '"Source Sans", sans-serif'  # Streamlit's own, bundled
 
 # Texts are a little darker (lighter on dark paper) than fills where a fill alone would be too faint to read.
 PROSE: dict[str, tuple[str, str]] = {  # name: (light, dark)
