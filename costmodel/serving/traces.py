@@ -80,7 +80,8 @@ def _milliseconds(column: pd.Series) -> pd.Series:
 
 def _stamps(column: pd.Series) -> pd.Series:
     """Seconds of ISO stamps with up to 9 digits of a fraction, with a zone or (taken as UTC) without."""
-    moments = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
+    texts = [cell if isinstance(cell, str) else None for cell in column]  # JSON may hold anything
+    moments = pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True, errors="coerce")
     first = moments.min()
     return (moments - first) / pd.Timedelta(seconds=1)
 

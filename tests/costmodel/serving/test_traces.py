@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import costmodel as cm
+from costmodel import serving
 from costmodel.serving import read_trace
+from costmodel.serving.traces import LAYOUTS
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens"
 
@@ -114,6 +117,8 @@ def test_a_plain_table_keeps_its_times_and_names() -> None:
         (b'{"timestamp": 0, "input_length": [5], "output_length": 3}', "line 1, input_length"),
         (b'{"timestamp": 0, "input_length": 5, "output_length": 3, "hash_ids": 7}', "line 1, hash_ids"),
         (b'{"timestamp": 0, "input_length": 5, "output_length": 3}\n[1]', "line 2"),
+        (b'{"TIMESTAMP": 1, "ContextTokens": 5, "GeneratedTokens": 3}', "line 1, TIMESTAMP: found 1"),
+        (b'{"TIMESTAMP": [1], "ContextTokens": 5, "GeneratedTokens": 3}', "line 1, TIMESTAMP: found [1]"),
         (azure("-1,10,3", header="arrival_s,prompt_tokens,output_tokens"), "line 2, arrival_s: found '-1'"),
     ],
 )
@@ -164,10 +169,71 @@ def test_what_is_written_is_read(requests: list[tuple[int, int, int]]) -> None:
     assert rows(table) == sorted(requests, key=lambda row: row[0])
 
 
+def check_answer(trace: bytes) -> None:
+    """A trace is read into requests that can be simulated, or refused in a sentence."""
+    try:
+        table = read_trace(trace)
+    except cm.ConfigError as error:
+        said = str(error)
+        assert "\n" not in said  # either is right
+        assert 0 < len(said) < 600
+        return
+    counts = table[["prompt_tokens", "output_tokens"]].to_numpy()
+    assert ((counts >= 1) & (counts <= 1e9)).all()
+    assert (np.diff(table["arrival_s"], prepend=0.0) >= 0).all()
+    if len(table) and counts.max() <= 100:
+        with contextlib.suppress(cm.ConfigError):  # two requests of one name
+            serving.simulate(table, serving.policy("vllm_v1", prefix_caching=True), step_seconds=1.0)
+
+
 @given(st.binary(max_size=300))
 def test_no_bytes_raise_anything_but_a_config_error(junk: bytes) -> None:
-    with contextlib.suppress(cm.ConfigError):
-        read_trace(junk)
+    check_answer(junk)
+
+
+@st.composite
+def rows_with_a_fault(draw: st.DrawFn, faults: st.SearchStrategy[Any]) -> list[dict[str, Any]]:
+    """Rows of a layout, good but for a cell or two."""
+    layout = draw(st.sampled_from(LAYOUTS))
+    columns = [*layout.needs, *layout.extra.values()]
+    whole = st.integers(0, 60)
+    good = {"TIMESTAMP": whole.map("2023-11-16 00:00:{:02}".format), "hash_ids": st.lists(whole, max_size=2)}
+    rows = draw(st.lists(st.fixed_dictionaries({c: good.get(c, whole) for c in columns}), min_size=1, max_size=3))
+    for place in draw(st.lists(st.tuples(st.sampled_from(rows), st.sampled_from(columns)), max_size=2)):
+        place[0][place[1]] = draw(faults)
+    return rows
+
+
+NUMBERS = st.integers(-2, 60) | st.sampled_from([10**9, 10**10, 2**63, 10**309, 10**400, 1e308, 0.5, -0.0])
+CELLS = st.one_of(
+    NUMBERS.map(str),
+    st.sampled_from(["", " ", "nan", "inf", "-inf", "1e400", "0x10", "1_000", "None", "true", '"', '"a,b"']),
+    st.sampled_from(["2023-11-16", "2023-11-16T00:00:01.123456789+00:00", "9999-12-31", "0001-01-01", "12:00"]),
+    st.text(max_size=5),
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.floats() | CELLS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@given(rows_with_a_fault(CELLS), st.data())
+def test_no_table_raises_anything_but_a_config_error(rows: list[dict[str, Any]], data: st.DataObject) -> None:
+    columns = data.draw(st.permutations(list(rows[0])))
+    columns += data.draw(st.just([]) | st.just([]) | st.lists(st.sampled_from([*columns, "other"]), max_size=1))
+    lines = [",".join(columns), *(",".join(str(row.get(column, 1)) for column in columns) for row in rows)]
+    lines += data.draw(st.just([]) | st.just([]) | st.lists(CELLS, max_size=1))
+    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    check_answer(end.join(lines).encode(errors="surrogatepass"))
+
+
+@given(rows_with_a_fault(VALUES), st.data())
+def test_no_json_lines_raise_anything_but_a_config_error(rows: list[dict[str, Any]], data: st.DataObject) -> None:
+    lines: list[Any] = [*rows, *data.draw(st.just([]) | st.just([]) | st.lists(VALUES, max_size=1))]
+    if data.draw(st.booleans()):
+        del rows[-1][data.draw(st.sampled_from(list(rows[-1])))]
+    check_answer("\n".join(json.dumps(line) for line in lines).encode(errors="surrogatepass"))
 
 
 def test_the_reference_traces_are_read_whole(reference_data: Path) -> None:
