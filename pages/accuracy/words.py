@@ -285,8 +285,10 @@ def nearest_steps(scenario: Scenario) -> str:
 def own_sentence(summary: accuracy.Summary, *, sample: bool) -> list[Words]:
     """What the table comes to."""
     whose = f"{count(summary.rows)} public measurements, until you bring yours" if sample else "Your steps"
+    if not summary.rows and summary.impossible == 1:
+        return ["Your step is faster than the floor allows, so it is not compared."]
     if not summary.rows:
-        return [f"{whose}: all {count(summary.impossible)} are faster than the floor allows, so none is compared."]
+        return [f"Your steps: all {count(summary.impossible)} are faster than the floor allows, so none is compared."]
     of = "" if sample else f" ({count(summary.rows)})"
     return [
         f"{whose}{of}: the estimate is within ",

@@ -9,7 +9,7 @@ from pages.compare import league_words, map_words
 from pages.compare.league import League, Row
 from pages.compare.map_numbers import AXES, Map
 from pages.compare.numbers import Pair, Side
-from pages.memory.numbers import Memory
+from pages.memory.snippet import fit_lines
 from pages.parts import snippets
 
 _FACTORS = ("bandwidth_x", "compute_x")
@@ -45,22 +45,7 @@ def _side(side: Side, suffix: str) -> list[str]:
         f'with_caches{suffix} = price{suffix}(decode_step{suffix}, count="attention"{floor})',
         f'prompt{suffix} = price{suffix}(prompt_step{suffix}, count="attention"{floor})',
     ]
-    return [*lines, *_fit(side.memory, suffix)] if side.memory.known else lines
-
-
-def _fit(m: Memory, suffix: str = "") -> list[str]:
-    """Lines that work out what fits."""
-    machine, model = f"hardware{suffix}", f"model{suffix}, "
-    if m.hardware.memory != m.scenario.hardware.memory:
-        machine += f".replace(memory={m.hardware.memory!r})"
-    return [
-        f"fit{suffix} = cm.memory(",
-        f"    {model}{machine}, precision=precision{suffix}, tensor_parallel=gpus{suffix},",
-        f"    batch={m.batch}, context={m.context}, block_size={m.block_size}, utilization={m.utilization!r},",
-        f"    reserve_bytes={m.reserve_bytes!r}, allocation={snippets.literal(m.allocation)},",
-        f"    attention_parallel={snippets.literal(m.attention_parallel)},",
-        ")",
-    ]
+    return [*lines, *fit_lines(side.memory, suffix)] if side.memory.known else lines
 
 
 def _expressions(p: Pair, side: Side, suffix: str) -> dict[str, str]:
@@ -98,7 +83,7 @@ def league(of: League, packed: str = "") -> str:
         body += [
             f"decode = price(cm.Step.decode({of.batch}, {of.context}){how}).seconds",
             f'prompt = price(cm.Step.prefill({of.prompt}), count="attention").seconds',
-            *(_fit(row.memory) if row.memory.known else []),
+            *(fit_lines(row.memory) if row.memory.known else []),
         ]
     body += [
         "",

@@ -18,6 +18,7 @@ from costmodel.memory import resident_bytes
 from costmodel.model import LatentAttention, by_mixer
 from pages.parts.format import many
 from pages.parts.scenario import Scenario
+from pages.parts.state import GROUPS
 
 Allocation = Literal["windowed", "full"]
 AttentionParallel = Literal["tensor", "data"]
@@ -27,7 +28,7 @@ _FLOOR = 0.1  # sequences: below the axis, where the curve ends
 _STAIRS = 24  # batches up to here are drawn as the steps that they are
 _SHORTEST, _LONGEST = 256, 1_048_576  # tokens: the ends of the axis of contexts
 _MOST_TICKS = 80  # sequences drawn apart in the bar; more would be a grey mist
-GPUS = (1, 2, 4, 8, 16, 32, 64)
+
 _ALMOST_ALL = 0.97  # of the usable memory: what an engine alone on its chip can be told to take
 
 
@@ -344,7 +345,7 @@ def _narrower(names: Iterable[str], than: str) -> list[str]:
 
 
 def _more_gpus(m: Memory) -> Iterator[Remedy]:
-    for count in GPUS:
+    for count in GROUPS:
         if count > m.gpus:
             then = replace(m, scenario=replace(m.scenario, tensor_parallel=count))
             gpus, controls = f"{count} GPUs", {"tensor_parallel": str(count)}

@@ -173,10 +173,16 @@ def settled(asked: Scenario) -> tuple[Scenario, str]:
         try:
             candidate.price(cm.Step.decode(batch=1, context=1))
         except ValueError as error:
-            reason = reason or str(error)
+            reason = reason or _why(asked.hardware, error)
             continue
         return candidate, f"{reason}. What you see is {candidate.label}." if reason else ""
     raise AssertionError(reason)
+
+
+def _why(hw: cm.Hardware, error: ValueError) -> str:
+    if isinstance(error, cm.ConfigError) and error.key == "link":
+        return f"The link between several {hw.name} is not published, so there is no estimate of them"
+    return str(error)
 
 
 def _nearest(asked: Scenario) -> Sequence[Scenario]:

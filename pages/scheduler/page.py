@@ -39,6 +39,8 @@ hints.show("scheduler", "Draw a stretch over the timeline to look closer. The bu
 
 with prose.together():
     components.note(words.conservation(a))
+    if scenario.tensor_parallel > 1 and state.value("attention_parallel") == "data":
+        components.note(words.HEADS_DIVIDED)
     if b is not None:
         components.section("Two policies, the same requests", f"● A: {a.name}. ○ B: {b.name}.")
         words.comparison(a, b).draw()

@@ -81,6 +81,12 @@ def context(a: Side) -> str:
     return f"simulated, {format.many(count, 'request')}, steps priced by {kind}"
 
 
+HEADS_DIVIDED = (
+    "The Memory page has attention data parallel, with whole sequences on each GPU. The engines here divide the heads "
+    "over the GPUs, so that their pool is another."
+)
+
+
 def conservation(a: Side) -> Text:
     """That every request is accounted for, beside the throughput, and which engine the policy copies."""
     s = a.summary

@@ -217,8 +217,10 @@ def test_measurements_that_cannot_be_are_named() -> None:
     )
     assert notices(at)[0].startswith("Faster than the floor: line 2.")
     assert "Your steps (1)" in text(at)
+    upload(at, table(*["llama-3.1-8b,h100-sxm,,,1,2048,1e-6"] * 2))
+    assert "Your steps: all 2 are faster than the floor allows" in text(at)
     upload(at, table("llama-3.1-8b,h100-sxm,,,1,2048,1e-6"))
-    assert "Your steps: all 1 are faster than the floor allows" in text(at)
+    assert "Your step is faster than the floor allows, so it is not compared." in text(at)
 
 
 def test_a_note_is_shown_as_it_is_written() -> None:

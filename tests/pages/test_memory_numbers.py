@@ -13,10 +13,11 @@ import costmodel as cm
 from costmodel.hardware import GIB
 from costmodel.model import by_mixer
 from pages.memory import charts, words
-from pages.memory.numbers import GPUS, Memory
+from pages.memory.numbers import Memory
 from pages.parts import state
 from pages.parts.format import gibibytes
 from pages.parts.scenario import Scenario
+from pages.parts.state import GROUPS
 from tests.pages import derived, drawing
 from tests.pages.opened import plain
 
@@ -40,7 +41,7 @@ def tried(model: str, gpus: int, **asked: object) -> Memory | None:
 settings_of_a_page = st.fixed_dictionaries(
     {
         "model": st.sampled_from(cm.model()),
-        "gpus": st.sampled_from(GPUS[:4]),
+        "gpus": st.sampled_from(GROUPS[:4]),
         "batch": st.sampled_from([1, 3, 64, 1024]),
         "context": st.sampled_from([1, 100, 2048, 5000, 131_072]),
         "utilization": st.sampled_from([0.5, 0.9, 1.0]),
@@ -156,12 +157,6 @@ def test_windows_are_proposed_only_where_full_pages_are_too_many() -> None:
     ]
     assert {"allocation": "windowed"} in changes
     assert not memory("llama-3.1-8b", batch=100, context=8192).windowed
-
-
-def test_the_numbers_of_gpus_are_those_of_the_sidebar() -> None:
-    control = state.CONTROLS["tensor_parallel"]
-    assert isinstance(control, state.Choice)
-    assert [str(n) for n in GPUS] == list(control.options())
 
 
 # ---- words -----------------------------------------------------------------------------------------------------
@@ -301,7 +296,7 @@ def test_each_label_of_memory_has_one_unit() -> None:
 def drawn_at_random(rng: random.Random) -> Memory:
     while True:
         m = tried(
-            rng.choice(cm.model()), rng.choice(GPUS[:5]), batch=rng.choice([1, 8, 64, 300, 1024]),
+            rng.choice(cm.model()), rng.choice(GROUPS[:5]), batch=rng.choice([1, 8, 64, 300, 1024]),
             context=rng.choice([1, 128, 2048, 8192, 131_072, 1_048_576]), utilization=rng.choice([0.5, 0.9, 1.0]),
             reserve_bytes=rng.choice([0, 1, 16]) * GIB, allocation=rng.choice(["windowed", "full"]),
             attention_parallel=rng.choice(["tensor", "data"]),

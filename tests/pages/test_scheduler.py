@@ -152,6 +152,12 @@ def test_knobs_that_are_folded_away_are_not_drawn_and_count_all_the_same():
     assert at.select_slider(key="max_seqs").value == 2
 
 
+@pytest.mark.parametrize(("gpus", "said"), [("2", True), ("1", False)])
+def test_a_pool_that_memory_divides_by_sequences_is_said_to_be_another(gpus, said):
+    page = open_page("scheduler", tensor_parallel=gpus, attention_parallel="data", requests="10")
+    assert (words.HEADS_DIVIDED in text_of(page)) == said
+
+
 def test_a_step_past_the_end_is_the_last_one():
     page = open_page("scheduler", sched_step="99999")
     steps = side().summary["steps"]

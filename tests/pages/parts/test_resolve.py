@@ -75,6 +75,15 @@ def test_what_cannot_be_used_is_said(asked, expected):
     assert (scenario.tensor_parallel, scenario.source) == (1, "datasheet")
 
 
+def test_machines_without_a_published_link_have_no_estimate_together():
+    scenario, said = resolve.scenario_of({"hardware": "m2-ultra", "tensor_parallel": "2", "rates": "calibrated"})
+    assert (scenario.tensor_parallel, scenario.source) == (1, "calibrated")
+    alone = "What you see is Qwen3-0.6B · Apple M2 Ultra (GPU) · bf16 · 1 GPU."
+    assert said == [
+        f"The link between several Apple M2 Ultra (GPU) is not published, so there is no estimate of them. {alone}"
+    ]
+
+
 def test_nothing_asked_is_the_default():
     scenario, said = resolve.scenario_of({})
     assert (scenario.model.name, scenario.hardware, said) == ("Qwen3-0.6B", cm.hardware("h100-sxm"), [])
