@@ -151,6 +151,7 @@ def _cell(states: Sequence[str]) -> str:
 
 
 STYLE = """
+[data-testid=stColumn] .sc-table td:last-child {white-space: normal;}
 .sc-budget {position: relative; display: flex; height: 1.15rem; border: 1px solid var(--rule); margin: 1.6rem 0 .4rem;}
 .sc-budget i {display: block; height: 100%; box-sizing: border-box; border-right: 1px solid var(--paper);}
 .sc-budget i.prefill {background: var(--prefill-fill);} .sc-budget i.decode {background: var(--decode-fill);}

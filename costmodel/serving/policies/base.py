@@ -52,8 +52,8 @@ class Stop(NamedTuple):
     def text(self) -> str:
         """The reason in words.
 
-        >>> Stop("blocks", 12, 5).text
-        'needs 12 free blocks of which there are 5'
+        >>> Stop("blocks", 12, 5).text, Stop("budget", 1, 0).text
+        ('needs 12 free blocks of which there are 5', "needs 1 token of the step's budget, of which none is left")
         """
         return self.note or _STOPS[self.reason](self)
 
@@ -64,8 +64,8 @@ class Stop(NamedTuple):
 
 
 def _budget(stop: Stop) -> str:
-    left = f"{stop.available:,} {are(stop.available)} left"
-    return f"needs {many(stop.needed, 'token')} of the step's budget of which {left}"
+    left = f"{stop.available:,} {are(stop.available)}" if stop.available else "none is"
+    return f"needs {many(stop.needed, 'token')} of the step's budget, of which {left} left"
 
 
 def _blocks(stop: Stop) -> str:
