@@ -270,7 +270,7 @@ def _swept(quantity: str, *, log: bool, integer: bool) -> Spec:
     """The axis of the knob: whole numbers or shares, by decades or even."""
     axis: Spec = {
         "title": quantity,
-        "labelExpr": "format(datum.value,',~r')" if integer else "format(datum.value,'.0%')",
+        "labelExpr": "format(datum.value,',~r')" if integer else f"format(100*datum.value,'.0f')+'{format.NBSP}%'",
     }
     if log:
         axis["values"] = [k * 10**p for p in range(6) for k in (1, 2, 5)]

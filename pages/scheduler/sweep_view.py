@@ -44,6 +44,10 @@ class Sweep:
     log: bool = True
     integer: bool = True
 
+    def written(self, value: float) -> str:
+        """A value of the knob in words: a number, or a share in percent."""
+        return f"{value:,g}" if self.integer else str(format.percentage(f"{100 * value:.0f}", value))
+
 
 BUDGET = Sweep("budget", "Sweep the budget", "tokens a step, at most")
 RATE = Sweep("rate", "Sweep the arrival rate", "requests a second")
@@ -125,7 +129,7 @@ def _curves(sweep: Sweep, table: pd.DataFrame) -> pd.DataFrame:
     for figure, (name, meaning, dash) in CURVES.items():
         for x, seconds in zip(table[sweep.knob], table[figure], strict=True):
             if np.isfinite(seconds) and seconds > 0:
-                text = f"{sweep.quantity} {x:,g}: {name} {format.seconds(seconds)}"
+                text = f"{sweep.quantity} {sweep.written(x)}: {name} {format.seconds(seconds)}"
                 rows.append((x, seconds, name, meaning, f"{meaning} text", dash, text))
     return pd.DataFrame(rows, columns=["x", "seconds", "name", "meaning", "text_meaning", "dash", "text"])
 
@@ -139,21 +143,28 @@ def reading(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
             f"With somebody always waiting, this machine finishes {format.significant(full)} requests a second; "
             "whatever comes faster than that waits longer and longer."
         )
-    most, calm = int(table["output_tokens_per_s"].argmax()), int(table["worst_itl_s"].argmin())
-    at = table[sweep.knob].map("{:,.0f}".format if sweep.integer else "{:.0%}".format)
-    rate, gap = format.count(table["output_tokens_per_s"].iloc[most]), format.seconds(table["worst_itl_s"].iloc[calm])
-    return (
-        f"Most output tokens a second at {at.iloc[most]} ({rate}); "
-        f"the shortest of the longest gaps at {at.iloc[calm]} ({gap})."
-    )
+    most = table.loc[table["output_tokens_per_s"].idxmax()]
+    rate = format.count(most["output_tokens_per_s"])
+    most_tokens = f"Most output tokens a second at {sweep.written(most[sweep.knob])} ({rate})"
+    if _without_gaps(table):
+        return f"{most_tokens}; no request has two tokens with a gap between them."
+    calm = table.loc[table["worst_itl_s"].idxmin()]
+    gap = format.seconds(calm["worst_itl_s"])
+    return f"{most_tokens}; the shortest of the longest gaps at {sweep.written(calm[sweep.knob])} ({gap})."
+
+
+def _without_gaps(table: pd.DataFrame) -> bool:
+    """Whether no run gave anybody a second token."""
+    return bool(table["worst_itl_s"].isna().all())
 
 
 def alt(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
     """The curves in a sentence."""
     first, last = table.iloc[0], table.iloc[-1]
+    gaps = f"the longest gap from {format.seconds(first['worst_itl_s'])} to {format.seconds(last['worst_itl_s'])}"
     return (
-        f"Latencies against {sweep.quantity}, from {first[sweep.knob]:,g} to {last[sweep.knob]:,g}: the median time to "
-        f"the first token goes from {format.seconds(first['ttft_p50_s'])} to {format.seconds(last['ttft_p50_s'])}, "
-        f"the longest gap from {format.seconds(first['worst_itl_s'])} to {format.seconds(last['worst_itl_s'])}. "
-        f"{reading(sweep, table, full)}"
+        f"Latencies against {sweep.quantity}, from {sweep.written(first[sweep.knob])} to "
+        f"{sweep.written(last[sweep.knob])}: the median time to the first token goes from "
+        f"{format.seconds(first['ttft_p50_s'])} to {format.seconds(last['ttft_p50_s'])}"
+        f"{'' if _without_gaps(table) else f', {gaps}'}. {reading(sweep, table, full)}"
     )

@@ -358,6 +358,33 @@ def test_sweeps_are_run_and_read(sweep, monkeypatch):
     assert shown["seconds"].iloc[0] == row["tpot_s"]
 
 
+@pytest.mark.parametrize("sweep", [sweep_view.BUDGET, sweep_view.RATE, sweep_view.WATERMARK])
+@pytest.mark.parametrize("requests", [10, 1])
+def test_a_sweep_without_a_gap_says_so(sweep, requests, monkeypatch):
+    monkeypatch.setattr(sweep_view, "_AT_LEAST", requests)
+    one_token = workload(count=requests, output="fixed", output_tokens=1)
+    plan = runs.Plan(SCENARIO, one_token, knobs(), 560, 16, 0, 0.0)
+    said = sweep_view.alt(sweep, *sweep_view.run(sweep, plan, one_token.table()))
+    assert "–" not in said
+    assert "longest gap" not in said
+    assert ("no request has two tokens" in said) == (sweep is not sweep_view.RATE)
+
+
+def test_a_budget_is_swept_on_the_page_though_nobody_has_a_second_token():
+    page = open_page("scheduler", against="none", output_kind="fixed", output_length="1", requests="10")
+    ran(page.button(key="sweep_budget_go").click())
+    assert not page.exception
+    assert "no request has two tokens" in text_of(page)
+
+
+def test_shares_are_written_as_elsewhere():
+    plan = runs.Plan(SCENARIO, workload(), knobs("sarathi"), 560, 16, 0, 0.0)
+    table, full = sweep_view.run(sweep_view.WATERMARK, plan, plan.workload.table())
+    said = sweep_view.alt(sweep_view.WATERMARK, table, full)
+    assert "from 0\u00a0% to 50\u00a0%" in said
+    assert not re.search(r"\d%", said + "".join(sweep_view._curves(sweep_view.WATERMARK, table)["text"]))
+
+
 def test_latency_explodes_past_the_rate_at_which_the_machine_is_full():
     plan = runs.Plan(SCENARIO, workload(), knobs(), 560, 16, 0, 0.0)
     policy, table = knobs().build(2000), workload(count=300).table()
