@@ -40,12 +40,14 @@ OTHERS = ("hardware", "bandwidth", "compute", "weights", "kv", "gpus", "model", 
 """What the scenario of the sidebar is compared with."""
 GROUPS = (1, 2, 4, 8, 16, 32, 64)  # GPUs that a model can be divided over
 MOST_SEQUENCES = 1024  # that decode together
-AUTO = "auto"  # as the model stores it, as the chip computes it
+AUTO = "auto"  # as the model stores it, as the chip computes it, as the engine has it
 LEAGUE_ORDERS = ("decode", "prefill", "cost", "most", "memory", "ridge", "name")
 """By what the league of accelerators can be sorted."""
 MAP_AXES = ("batch", "context", "prompt", "bandwidth_x", "compute_x", "gpus")
 MAP_VALUES = ("seconds", "token", "cost", "bound", "intensity")
 """Axes of the map, and what its colour can show."""
+WATERMARKS = tuple(f"{percent / 100:g}" for percent in range(51))
+"""Shares of a KV pool that an admission may have to leave free."""
 
 
 class Control(Protocol):
@@ -253,7 +255,7 @@ CONTROLS: dict[str, Control] = {
         Number("token_budget_b", 2048, 16, 16384, grid=geometric(high=16384, extra=[100, 500, 1000])[15:]),
         Number("max_seqs", 64, 1, 1024, grid=geometric(high=1024)),
         Number("kv_blocks", 0, 0, 65536, grid=(0, *geometric(high=65536, extra=[400, 560])[12:])),
-        Number("watermark", 0.0, 0.0, 0.5, step=0.01),
+        Choice("watermark", AUTO, lambda: (AUTO, *WATERMARKS)),
         Number("long_prefill", 0, 0, 16384, grid=(0, *geometric(high=16384)[15:])),
         Number("shared_prefix", 0, 0, 4096, grid=(0, *geometric(high=4096)[15:])),
         Choice("chunked", "on", lambda: ("on", "off")),

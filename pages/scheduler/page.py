@@ -30,8 +30,9 @@ except ValueError as error:
 components.top(scenario, *words.headline(a, b), context=words.context(a))
 settings.main()
 settings.more()
-for sentence in words.rejected(a):
-    components.complaint(sentence)
+for side, letter in ((a, "A" if b is not None else ""), *([(b, "B")] if b is not None else [])):
+    for sentence in words.rejected(side, letter):
+        components.complaint(sentence)
 
 st.html(step_view.LEGEND)
 watch.watch(a, crossing)

@@ -30,7 +30,7 @@ SHORT: Mapping[str, str] = {
     "vllm_v0": "prefill first",
     "sarathi": "chunked prefill",
     "sglang": "prompts in chunks",
-    "orca": "by iteration",
+    "orca": "batching by iteration",
     "static": "static batches",
 }
 BUDGETED: Mapping[str, str] = {
@@ -39,7 +39,11 @@ BUDGETED: Mapping[str, str] = {
     "sglang": "chunked_prefill_size",
 }
 """Policies to which the tokens of a step are a knob, and its name (SGLang's bounds the prompts of a step alone)."""
-WATERMARKED = ("vllm_v1", "vllm_v0", "sarathi")
+OWN_WATERMARK: Mapping[str, float] = {
+    name: getattr(serving.policy(name), "watermark")  # noqa: B009  # of these policies, not of all
+    for name in ("vllm_v1", "vllm_v0", "sarathi")
+}
+"""Policies to which a watermark is a knob, and the engine's own."""
 
 _LONG_RUN = 400  # requests from which the plain loop would take longer than a moment
 _KEPT = 32  # runs, for all sessions together: equal plans give equal runs
@@ -47,12 +51,17 @@ _KEPT = 32  # runs, for all sessions together: equal plans give equal runs
 
 @dataclass(frozen=True)
 class Knobs:
-    """What the controls say about a policy; each policy takes what it knows."""
+    """What the controls say about a policy; each policy takes what it knows.
+
+    Attributes
+    ----------
+    watermark: share of the pool that an admission has to leave free; None: the engine's own.
+    """
 
     policy: str
     token_budget: int
     max_seqs: int
-    watermark: float
+    watermark: float | None
     reserve: bool
     long_prefill: int
     chunked: bool
@@ -68,7 +77,7 @@ class Knobs:
             policy=policy,
             token_budget=value(budget_key),
             max_seqs=value("max_seqs"),
-            watermark=value("watermark"),
+            watermark=None if value("watermark") == state.AUTO else float(value("watermark")),
             reserve=value("reserve") == "on",
             long_prefill=value("long_prefill"),
             chunked=value("chunked") == "on",
@@ -83,7 +92,10 @@ class Knobs:
 
     def arguments(self, longest_prompt: int) -> dict[str, Any]:
         """What the policy is built with."""
-        return {"max_num_seqs": self.max_seqs, **_TAKES[self.policy](self, longest_prompt)}
+        taken = {"max_num_seqs": self.max_seqs, **_TAKES[self.policy](self, longest_prompt)}
+        if self.policy in OWN_WATERMARK and self.watermark is not None:
+            taken["watermark"] = self.watermark
+        return taken
 
 
 def whole_prompt_budget(longest_prompt: int) -> int:
@@ -99,16 +111,15 @@ def _vllm_v1(k: Knobs, longest: int) -> dict[str, Any]:
         "prefix_caching": k.prefix,
         "reserve_full_isl": k.reserve,
         "policy": k.queue,
-        "watermark": k.watermark,
     }
 
 
-def _vllm_v0(k: Knobs, longest: int) -> dict[str, Any]:
-    return {"max_num_batched_tokens": whole_prompt_budget(longest), "watermark": k.watermark or 0.01}
+def _vllm_v0(_: Knobs, longest: int) -> dict[str, Any]:
+    return {"max_num_batched_tokens": whole_prompt_budget(longest)}
 
 
 def _sarathi(k: Knobs, _: int) -> dict[str, Any]:
-    return {"chunk_size": max(k.token_budget, k.max_seqs), "watermark": k.watermark or 0.01}
+    return {"chunk_size": max(k.token_budget, k.max_seqs)}
 
 
 def _sglang(k: Knobs, _: int) -> dict[str, Any]:

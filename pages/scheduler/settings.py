@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import components, controls, state
-from pages.scheduler import runs, stories, workloads
+from pages.scheduler import runs, stories, sweep_view, workloads
 
 _UPLOADER, _TRACE, _REFUSED = "sched_upload", "_sched_trace", "_sched_trace_refused"
 _ON_OFF = {"on": "on", "off": "off"}
@@ -124,7 +124,7 @@ def _knobs() -> None:
     with st.container(horizontal=True, gap="medium"):
         controls.slider("max_seqs", "Requests running, at most")
         controls.slider("token_budget_b", "Tokens a step, at most (B)")
-        controls.slider("watermark", "Watermark", "Share of the pool that an admission has to leave free.")
+        controls.choice("watermark", "Watermark", None, _watermark, _own_watermarks())
         controls.slider("long_prefill", "Tokens of one prompt a step", "0: no such limit (vLLM V1).")
         controls.slider("shared_prefix", "Tokens that all prompts begin with", "Found again with prefix caching on.")
     with st.container(horizontal=True, gap="medium"):
@@ -137,6 +137,18 @@ def _knobs() -> None:
             ("lag", "Scheduling", {"0": "in step", "1": "one step ahead"}),
         ):
             controls.choice(key, label, list(texts), texts.__getitem__)
+
+
+def _watermark(asked: str) -> str:
+    """An option of the watermark in words."""
+    return "the engine's own" if asked == state.AUTO else sweep_view.WATERMARK.written(float(asked))
+
+
+def _own_watermarks() -> str:
+    """What a watermark is, and which ones the engines have where none is asked for."""
+    written = sweep_view.WATERMARK.written
+    own = ", ".join(f"{runs.POLICIES[name]} {written(share)}" for name, share in runs.OWN_WATERMARK.items())
+    return f"Share of the pool that an admission has to leave free. Of their own: {own}."
 
 
 def requests() -> tuple[Any, Any]:

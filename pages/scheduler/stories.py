@@ -110,18 +110,21 @@ STORIES: Mapping[str, Story] = {
     ),
     "watermark": Story(
         "The watermark that is best in the middle",
-        "Admitting to the last block ends in preemptions; keeping many free leaves places empty. Sweep the watermark "
-        "below.",
+        "Admitting to the last block ends in preemptions, and prompts are computed again; keeping many blocks free "
+        "leaves places empty. Sweep the watermark below: most output tokens a second come in between.",
         {
-            "policy": "sarathi",
-            "against": "vllm_v1",
-            "token_budget": 512,
+            "policy": "vllm_v1",
+            "against": "sarathi",
+            "token_budget": 2048,
             "kv_blocks": 560,
-            "watermark": 0.05,
+            "watermark": "0.05",
+            "reserve": "off",
+            "arrivals": "at_once",
             "requests": 60,
-            "rate": 1000,
+            "prompt_kind": "lognormal",
+            "prompt_length": 1000,
             "output_kind": "uniform",
-            "output_length": 200,
+            "output_length": 500,
         },
     ),
     "bursts": Story(

@@ -13,7 +13,7 @@ import streamlit as st
 from costmodel import serving
 from pages.parts import chart, components, format
 from pages.scheduler import charts
-from pages.scheduler.runs import BUDGETED, WATERMARKED, Plan
+from pages.scheduler.runs import BUDGETED, OWN_WATERMARK, Plan
 from pages.scheduler.workloads import Workload
 
 _BUDGETS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -63,7 +63,7 @@ def offered(plan: Plan) -> list[Sweep]:
     sweeps = [BUDGET] if plan.knobs.policy in BUDGETED else []
     if plan.workload.arrivals in ("poisson", "gamma", "constant"):
         sweeps.append(RATE)
-    return [*sweeps, WATERMARK] if plan.knobs.policy in WATERMARKED and plan.kv_blocks else sweeps
+    return [*sweeps, WATERMARK] if plan.knobs.policy in OWN_WATERMARK and plan.kv_blocks else sweeps
 
 
 def run(sweep: Sweep, plan: Plan, requests: pd.DataFrame) -> tuple[pd.DataFrame, float | None]:
@@ -143,14 +143,12 @@ def reading(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
             f"With somebody always waiting, this machine finishes {format.significant(full)} requests a second; "
             "whatever comes faster than that waits longer and longer."
         )
-    most = table.loc[table["output_tokens_per_s"].idxmax()]
-    rate = format.count(most["output_tokens_per_s"])
-    most_tokens = f"Most output tokens a second at {sweep.written(most[sweep.knob])} ({rate})"
+    tokens, gaps = table["output_tokens_per_s"], table["worst_itl_s"]
+    at = [sweep.written(value) for value in table[sweep.knob]]
+    most = f"Most output tokens a second at {at[int(tokens.argmax())]} ({format.count(tokens.max())})"
     if _without_gaps(table):
-        return f"{most_tokens}; no request has two tokens with a gap between them."
-    calm = table.loc[table["worst_itl_s"].idxmin()]
-    gap = format.seconds(calm["worst_itl_s"])
-    return f"{most_tokens}; the shortest of the longest gaps at {sweep.written(calm[sweep.knob])} ({gap})."
+        return f"{most}; no request has two tokens with a gap between them."
+    return f"{most}; the shortest of the longest gaps at {at[int(gaps.argmin())]} ({format.seconds(gaps.min())})."
 
 
 def _without_gaps(table: pd.DataFrame) -> bool:

@@ -58,20 +58,50 @@ def refused(error: ValueError, scenario: Scenario) -> str:
 
 def headline(a: Side, b: Side | None) -> list[Part]:
     """The longest wait between two tokens, of one policy against the other's."""
-    name = a.name[0].upper() + a.name[1:]
-    if a.summary["finished"] == 0:
-        return [f"{name} finishes nothing: {a.summary['livelock'] or 'no request can be served'}."]
-    wait = Ink(format.seconds(a.summary["worst_itl_s"]), "decode", strong=True)
-    first = Ink(format.seconds(a.summary["ttft_p50_s"]), "prefill", strong=True)
-    if math.isnan(a.summary["worst_itl_s"]):
-        return [f"{name} gives half of the requests their first token within ", first, "."]
-    said: list[Part] = [f"{name}: nobody waits longer than ", wait, " for the next token, half wait "]
-    said += [first, " for their first."]
-    if b is not None and b.summary["finished"]:
-        other = Ink(format.seconds(b.summary["worst_itl_s"]), "decode", strong=True)
-        other_first = Ink(format.seconds(b.summary["ttft_p50_s"]), "prefill", strong=True)
-        said += [f" With {b.name} it is ", other, " and ", other_first, "."]
-    return said
+    said: list[Part] = [f"{a.name[0].upper()}{a.name[1:]}: ", *_waits(a)]
+    if b is None:
+        return said
+    comparable = all(_has_gaps(side) for side in (a, b))
+    of = f", {_of(b).removesuffix(', ')}" if _of(b) else ""
+    same: list[Part] = ["it is ", _longest(b.summary), " and ", _first(b.summary), f"{of}."]
+    return [*said, f" With {b.name} ", *(same if comparable else _waits(b))]
+
+
+def _waits(side: Side) -> list[Part]:
+    """How long the requests of a run wait, as the end of a sentence."""
+    s = side.summary
+    if s["finished"] == 0:
+        return [f"no request is finished, {s['livelock'] or 'none can be served'}."]
+    if not _has_gaps(side):
+        return [f"{_of(side)}half wait ", _first(s), " for their first token."]
+    longest: list[Part] = [f"{_of(side)}nobody waits longer than ", _longest(s), " for the next token"]
+    return [*longest, ", half wait ", _first(s), " for their first."]
+
+
+def _has_gaps(side: Side) -> bool:
+    """Whether anything is finished and somebody has two tokens."""
+    return bool(side.summary["finished"]) and math.isfinite(side.summary["worst_itl_s"])
+
+
+def _of(side: Side) -> str:
+    """Of how many requests the waits are, where not all are served."""
+    served = _served(side)
+    return f"of {format.many(served, 'request')} served, " if served < side.summary["arrived"] else ""
+
+
+def _served(side: Side) -> int:
+    """Requests that have a first token: the others' waits are in no figure."""
+    return int(side.run.requests["ttft_s"].notna().sum())
+
+
+def _longest(summary: dict[str, Any]) -> Ink:
+    """The longest wait for a next token."""
+    return Ink(format.seconds(summary["worst_itl_s"]), "decode", strong=True)
+
+
+def _first(summary: dict[str, Any]) -> Ink:
+    """The wait for the first token that half do not exceed."""
+    return Ink(format.seconds(summary["ttft_p50_s"]), "prefill", strong=True)
 
 
 def context(a: Side) -> str:
@@ -111,9 +141,10 @@ def _blocks(summary: dict[str, Any]) -> str:
     return "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, "KV block")
 
 
-def rejected(a: Side) -> list[str]:
-    """Why requests were turned away, a sentence for each kind of reason."""
-    return [f"{format.many(count, 'request')} rejected: {reason}." for count, reason in a.run.refusals]
+def rejected(side: Side, letter: str = "") -> list[str]:
+    """Why requests were turned away, a sentence for each kind of reason; ``letter``: whose, where there are two."""
+    whose = f"{letter} ({side.name}), " if letter else ""
+    return [f"{whose}{format.many(count, 'request')} rejected: {reason}." for count, reason in side.run.refusals]
 
 
 def timeline_alt(a: Side, step: int) -> str:

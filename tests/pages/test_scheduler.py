@@ -39,7 +39,7 @@ def workload(**changes) -> workloads.Workload:
 
 def knobs(policy: str = "vllm_v1", **changes) -> runs.Knobs:
     asked = {
-        "token_budget": 512, "max_seqs": 64, "watermark": 0.0, "reserve": True, "long_prefill": 0, "chunked": True,
+        "token_budget": 512, "max_seqs": 64, "watermark": None, "reserve": True, "long_prefill": 0, "chunked": True,
         "prefix": False, "queue": "fcfs", "padded": False,
     }  # fmt: skip
     return runs.Knobs(policy=policy, **{**asked, **changes})
@@ -67,12 +67,16 @@ def test_the_page_says_what_the_simulator_finds():
     assert "vLLM 0.33.0" in said
 
 
+def written(settings):
+    """The link that has these settings."""
+    return {key: state.CONTROLS[key].write(value) for key, value in settings.items() if value != DEFAULTS[key]}
+
+
 @pytest.mark.parametrize("name", list(stories.STORIES))
 def test_every_story_is_told_by_its_own_settings(name):
     settings = stories.STORIES[name].settings
     assert set(settings) == set(stories.TOLD_BY)
-    query = {k: state.CONTROLS[k].write(v) for k, v in settings.items() if v != DEFAULTS[k]}
-    page = open_page("scheduler", **query)
+    page = open_page("scheduler", **written(settings))
     assert not page.exception
     assert page.session_state["_story"] == name
     assert "cannot be simulated" not in text_of(page)
@@ -224,6 +228,42 @@ def test_every_rejection_is_told_in_a_sentence_for_each_kind_of_reason():
     assert re.fullmatch(
         r"\d+ requests rejected: their prompts of [\d,]+ to [\d,]+ tokens are above the 64 KV blocks of 16 .*", told[0]
     )
+
+
+@pytest.mark.parametrize(("policy", "against"), [("vllm_v1", "orca"), ("orca", "vllm_v1"), ("static", "orca")])
+def test_the_rejections_of_both_policies_are_told_and_named(policy, against):
+    page = open_page("scheduler", policy=policy, against=against, kv_blocks="200", prompt_length="1000")
+    requests = workload(prompt_tokens=1000)
+    for letter, name, budget in (("A", policy, 512), ("B", against, 2048)):
+        found = side(name, blocks=200, requests=requests, token_budget=budget)
+        told = [notice for notice in notices(page) if notice.startswith(f"{letter} ({found.name}), ")]
+        assert (
+            sum(int(re.search(r"(\d+) requests? rejected: ", notice)[1]) for notice in told)
+            == (found.summary["rejected"])
+        )
+    assert any("rejected" in notice for notice in notices(page))
+
+
+@pytest.mark.parametrize("output", [1, 50])
+@pytest.mark.parametrize("blocks", [0, 24, 64])
+@pytest.mark.parametrize("against", [None, *runs.POLICIES])
+@pytest.mark.parametrize("policy", list(runs.POLICIES))
+def test_the_headline_says_of_whom_it_speaks(policy, against, blocks, output):
+    requests = workload(count=12, output="fixed", output_tokens=output)
+    sides = [side(name, blocks=blocks, requests=requests) for name in (policy, against) if name]
+    said = words.headline(sides[0], sides[1] if against else None)
+    text = "".join(part if isinstance(part, str) else str(part.text) for part in said).replace("\u00a0", " ")
+    assert "–" not in text
+    assert not re.search("[Ww]ith by|batches finishes|batches gives", text)
+    own, *other = text.split(" With ")
+    assert len(other) == len(sides) - 1
+    for part, found in zip((own, *other), sides, strict=True):
+        served = int(found.run.requests["ttft_s"].notna().sum())
+        if found.summary["finished"]:
+            assert (f"of {words.format.many(served, 'request')} served" in part) == (served < 12)
+            assert str(words.format.seconds(found.summary["ttft_p50_s"])).replace("\u00a0", " ") in part
+        else:
+            assert "no request is finished" in part
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=9), st.integers(1, 90))
@@ -383,6 +423,40 @@ def test_shares_are_written_as_elsewhere():
     said = sweep_view.alt(sweep_view.WATERMARK, table, full)
     assert "from 0\u00a0% to 50\u00a0%" in said
     assert not re.search(r"\d%", said + "".join(sweep_view._curves(sweep_view.WATERMARK, table)["text"]))
+
+
+def test_the_watermark_s_story_is_borne_out_by_its_sweep():
+    page = open_page("scheduler", **written(stories.STORIES["watermark"].settings))
+    ran(page.button(key="sweep_watermark_go").click())
+    swept = page.session_state["_sweep"][2].set_index("watermark")
+    speed, preempted = swept["output_tokens_per_s"], swept["preemptions"]
+    assert speed.idxmax() == 0.05
+    assert speed[0.05] > 1.05 * max(speed[0.0], speed[0.5])
+    assert preempted.is_monotonic_decreasing
+    assert "Most output tokens a second at 5 %" in text_of(page)
+
+
+@pytest.mark.parametrize("asked", ["auto", "0", "0.01", "0.1"])
+@pytest.mark.parametrize("policy", list(runs.OWN_WATERMARK))
+def test_a_watermark_that_is_asked_for_is_the_one_that_is_kept(policy, asked):
+    controls = {"policy": policy, "against": "none", "kv_blocks": 560, "requests": 20, "rate": 1000, "watermark": asked}
+    page = open_page("scheduler", **controls)
+    assert not notices(page)
+    share = runs.OWN_WATERMARK[policy] if asked == "auto" else float(asked)
+    assert share == {"vllm_v1": 0.0, "vllm_v0": 0.01, "sarathi": 0.01}[policy] or asked != "auto"
+    a = side(policy, blocks=560, requests=workload(count=20, rate=1000.0), watermark=share)
+    assert a.run.facts.policy.watermark == share
+    assert words.format.seconds(a.summary["ttft_p50_s"]).value in text_of(page)
+    swept, _ = sweep_view.run(sweep_view.WATERMARK, a.plan, a.plan.workload.table())
+    (row,) = swept[swept["watermark"] == share].itertuples()
+    assert row.output_tokens_per_s == pytest.approx(a.summary["output_tokens_per_s"])
+
+
+def test_the_engines_own_watermarks_are_said_at_the_control():
+    at = unfold(open_page("scheduler"))
+    control = at.selectbox(key="watermark")
+    assert control.options[:2] == ["the engine's own", "0\u00a0%"]
+    assert "(vLLM V0) 1\u00a0%" in control.help
 
 
 def test_latency_explodes_past_the_rate_at_which_the_machine_is_full():
