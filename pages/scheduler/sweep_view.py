@@ -12,7 +12,7 @@ import streamlit as st
 
 from costmodel import serving
 from pages.parts import chart, components, format
-from pages.scheduler import charts
+from pages.scheduler import charts, words
 from pages.scheduler.runs import BUDGETED, OWN_WATERMARK, Plan
 from pages.scheduler.workloads import Workload
 
@@ -145,7 +145,7 @@ def reading(sweep: Sweep, table: pd.DataFrame, full: float | None) -> str:
         )
     tokens, gaps = table["output_tokens_per_s"], table["worst_itl_s"]
     at = [sweep.written(value) for value in table[sweep.knob]]
-    most = f"Most output tokens a second at {at[int(tokens.argmax())]} ({format.count(tokens.max())})"
+    most = f"Most output tokens a second at {at[int(tokens.argmax())]} ({words.rate(tokens.max())})"
     if _without_gaps(table):
         return f"{most}; no request has two tokens with a gap between them."
     return f"{most}; the shortest of the longest gaps at {at[int(gaps.argmin())]} ({format.seconds(gaps.min())})."

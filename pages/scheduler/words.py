@@ -11,7 +11,7 @@ from costmodel import serving
 from costmodel.serving.request import UNLIMITED
 from pages.parts import format
 from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
-from pages.parts.format import Quantity
+from pages.parts.format import Number, Quantity
 from pages.parts.scenario import Scenario
 from pages.scheduler import frames
 from pages.scheduler.runs import BUDGETED, SHORT, Plan
@@ -121,12 +121,13 @@ def conservation(a: Side) -> Text:
     """That every request is accounted for, beside the throughput, and which engine the policy copies."""
     s = a.summary
     accounted = f"{s['finished']:,} finished + {s['rejected']:,} rejected + {s['unfinished']:,} unfinished"
-    rate, took = format.count(s["output_tokens_per_s"]), format.seconds(s["duration_s"])
+    took = format.seconds(s["duration_s"])
     lost, again = format.many(s["preemptions"], "preemption"), format.many(s["recomputed_tokens"], "token")
     said: list[Part] = [
         f"{s['arrived']:,} arrived = {accounted}. ",
-        f"{rate} output tokens/s over {took} in {format.many(s['steps'], 'step')}; {lost}, {again} computed again. ",
-        f"The pool holds {_blocks(s)} of {format.many(s['block_size'], 'token')}. ",
+        f"{rate(s['output_tokens_per_s'])} output tokens/s over {took} in {format.many(s['steps'], 'step')}; ",
+        f"{lost}, {again} computed again. ",
+        _pool(a),
         f"Scheduling copies {s['copies']}.",
     ]
     if s["livelock"]:
@@ -136,9 +137,18 @@ def conservation(a: Side) -> Text:
     return said
 
 
-def _blocks(summary: dict[str, Any]) -> str:
-    blocks = summary["num_blocks"]
-    return "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, "KV block")
+def rate(value: float) -> Number:
+    """Output tokens a second, without the unit."""
+    return Number(format.per_second(value).value, value)
+
+
+def _pool(side: Side) -> str:
+    """What the pool holds."""
+    if not side.plan.scenario.model.kv_values_per_token:
+        return "This model keeps a state for each sequence, and no KV to put into blocks. "
+    blocks, size = side.summary["num_blocks"], format.many(side.summary["block_size"], "token")
+    holds = "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, "KV block")
+    return f"The pool holds {holds} of {size}. "
 
 
 def rejected(side: Side, letter: str = "") -> list[str]:
@@ -171,17 +181,13 @@ class Measure:
     less: bool = True
 
 
-def _rate(value: float) -> str:
-    return format.count(value)
-
-
 MEASURES = (
     Measure("time to first token, median", "ttft_p50_s", format.seconds),
     Measure("time to first token, p95", "ttft_p95_s", format.seconds),
     Measure("time an output token, mean", "tpot_s", format.seconds),
     Measure("gap between tokens, p99", "itl_p99_s", format.seconds),
     Measure("longest gap of all", "worst_itl_s", format.seconds),
-    Measure("output tokens a second", "output_tokens_per_s", _rate, less=False),
+    Measure("output tokens a second", "output_tokens_per_s", rate, less=False),
 )
 
 
@@ -247,7 +253,7 @@ def arithmetic(a: Side, view: serving.StepView) -> list[Line]:
         Line(
             "throughput",
             f"{format.many(s['output_tokens'], 'token')} ÷ {format.seconds(s['duration_s'])}",
-            f"{format.count(s['output_tokens_per_s'])} tokens/s",
+            format.per_second(s["output_tokens_per_s"]),
             gap=True,
         ),
         Line("in the system, by time", _presence(s), f"{s['in_system']:,.2f} requests"),

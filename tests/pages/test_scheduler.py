@@ -308,6 +308,24 @@ def test_a_stop_counts_in_words(reason, needed, available):
     assert not re.search(ONE_AS_MANY + r"|\b1 are|are 1$", said)
 
 
+@pytest.mark.parametrize(("output", "rate"), [(1, 300.0), (3, 1.0), (100, 300.0)])
+def test_throughput_is_written_to_three_digits_wherever_it_stands(output, rate):
+    a = side(requests=workload(count=2, rate=rate, output="fixed", output_tokens=output))
+    written = words.format.per_second(a.summary["output_tokens_per_s"])
+    (line,) = [line for line in words.arithmetic(a, a.run.explain(0)) if line.name == "throughput"]
+    assert line.result == written
+    assert f"{written.value} output tokens/s" in "".join(words.conservation(a))
+    assert words.MEASURES[-1].text(written.raw) == written.value
+    assert float(written.value.replace(",", "")) == pytest.approx(written.raw, rel=5e-3)
+
+
+@pytest.mark.parametrize(("model", "keeps"), [("mamba-2.8b", False), ("qwen3-0.6b", True)])
+def test_a_model_without_kv_has_no_blocks_to_speak_of(model, keeps):
+    said = text_of(open_page("scheduler", model=model, requests="5", against="none"))
+    assert ("The pool holds" in said) == keeps
+    assert ("keeps a state for each sequence" in said) != keeps
+
+
 # ---- frames ----------------------------------------------------------------------------------------------------
 
 
