@@ -146,25 +146,60 @@ def _room(p: Pair) -> Iterable[Delta]:
         return
     each = (a.sequence_bytes, b.sequence_bytes)
     change = times(*each, format.gigabytes)
-    yield Delta("cache of a sequence", [format.gigabytes(n) for n in each], change, _cache_reason(p, each[1] / each[0]))
+    yield Delta(words.own_name(p), [format.gigabytes(n) for n in each], change, _own_reason(p, a, b))
     most = times(a.max_batch, b.max_batch, format.count) if a.max_batch and b.max_batch else _UNKNOWN
     yield Delta("sequences that fit", _counts(a.max_batch, b.max_batch), most, _fits_reason(p))
 
 
-def _cache_reason(p: Pair, ratio: float) -> str:
+def _own_reason(p: Pair, a: cm.Fit, b: cm.Fit) -> str:
+    """Why a sequence keeps as many bytes as it does: its cache and its state follow different things."""
+    caches, states = (
+        (a.sequence_bytes - a.state_bytes, b.sequence_bytes - b.state_bytes),
+        (a.state_bytes, b.state_bytes),
+    )
+    kinds = [("cache", caches, _cache_causes), ("state", states, _state_causes)]
+    there = [(name, each, causes) for name, each, causes in kinds if any(each)]
+    if len(there) == 1:
+        _, each, causes = there[0]
+        return _why(causes(p, each[1] / each[0]))
+    if all(times(*each, format.gigabytes) == "the same" for _, each, _ in there):
+        return NOTHING
+    return " and ".join(_part(p, *kind) for kind in there).rstrip(",")
+
+
+_Causes = Callable[[Pair, float], Sequence[tuple[str, float]]]
+
+
+def _part(p: Pair, name: str, each: tuple[float, float], causes: _Causes) -> str:
+    """What became of the cache, or of the state, where a sequence keeps both."""
+    a, b = (format.gigabytes(nbytes) for nbytes in each)
+    if not all(each):
+        has, size = ("A", a) if each[0] else ("B", b)
+        return f"only {has} has a {name}, of {size},"
+    if a == b:
+        return f"the {name} is {a} in both"
+    return f"the {name} went from {a} to {b}, as {_why(causes(p, each[1] / each[0]))},"
+
+
+def _cache_causes(p: Pair, ratio: float) -> Sequence[tuple[str, float]]:
     kinds = [side.scenario.formats.kv for side in p.sides]
     value = DTYPES[kinds[1]].bytes / DTYPES[kinds[0]].bytes
     tokens = p.b.context / p.a.context
     causes = [(f"bytes a value ({kinds[0]} to {kinds[1]})", value), ("the context", tokens)]
-    rest = ratio / value / tokens
-    return _why([*causes, (_values(p), rest)])
+    return [*causes, (_values(p), ratio / value / tokens)]
 
 
 def _values(p: Pair) -> str:
     """What decides how many values a token leaves on a GPU."""
     if p.other_model:
         return "values a token in the other model"
-    return "values a token on each GPU" if p.a.gpus != p.b.gpus else "what whole blocks and windows keep"
+    a, b = (side.gpus // holders(side.memory) for side in p.sides)
+    return "values a token on each GPU" if a != b else "what whole blocks and windows keep"
+
+
+def _state_causes(p: Pair, ratio: float) -> Sequence[tuple[str, float]]:
+    """A state has neither the cache's format nor a length."""
+    return [(f"bytes of a state {'in the other model' if p.other_model else 'on each GPU'}", ratio)]
 
 
 def _fits_reason(p: Pair) -> str:
@@ -175,18 +210,18 @@ def _fits_reason(p: Pair) -> str:
             return f"the weights of {side.name} {alone} are {over} more than its memory may hold"
         if not side.memory.fit.max_batch:
             return f"beside the weights of {side.name} there is no room for one sequence"
-    room, cache, gpus, most = (b / a for a, b in zip(*(_filling(side.memory) for side in p.sides), strict=True))
+    room, own, gpus, most = (b / a for a, b in zip(*(_filling(side.memory) for side in p.sides), strict=True))
     causes = [
         ("room beside the weights", room),
-        ("the cache of a sequence", cache),
+        (f"the {words.own_name(p)}", own),
         ("the GPUs that hold sequences of their own", gpus),
-        ("the part of the room that whole sequences fill", most * cache / room / gpus),
+        ("the part of the room that whole sequences fill", most * own / room / gpus),
     ]
     return _why(causes)
 
 
 def _filling(memory: Memory) -> tuple[float, ...]:
-    """Room for caches, cache of a sequence, GPUs that hold their own, and the sequences that all this comes to."""
+    """Room beside the weights, what a sequence keeps, GPUs with their own, and the sequences that it all comes to."""
     fit = memory.fit
     return fit.kv_pool_bytes, fit.sequence_bytes, holders(memory), fit.max_batch
 

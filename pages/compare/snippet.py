@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pages.compare import league_words, map_words
+from pages.compare import league_words, map_words, words
 from pages.compare.league import League, Row
 from pages.compare.map_numbers import AXES, Map
 from pages.compare.numbers import Pair, Side
@@ -67,7 +67,7 @@ def _expressions(p: Pair, side: Side, suffix: str) -> dict[str, str]:
         found["decode step, estimate"] = f"price{suffix}(decode_step{suffix}).seconds  # s"
         found["first token (prompt), estimate"] = f"price{suffix}(prompt_step{suffix}).seconds  # s"
     if side.memory.known:
-        found["cache of a sequence"] = f"fit{suffix}.sequence_bytes  # B"
+        found[words.own_name(p)] = f"fit{suffix}.sequence_bytes  # B"
         found["sequences that fit"] = f"fit{suffix}.max_batch"
     return found
 

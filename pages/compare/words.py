@@ -11,6 +11,7 @@ from pages.compare.numbers import Pair, Side, holders
 from pages.memory.numbers import Memory
 from pages.parts import borrowed, codec, format
 from pages.parts.components import Html, Ink, Line, Part
+from pages.parts.layers import keeps
 
 _NAMED = 2  # operations that a sentence names
 _SAME = 5e-4  # share of a number below which a difference is not one
@@ -57,6 +58,12 @@ def _factor(ratio: float) -> str:
     """A factor in three digits, or in the four that it takes not to read 1."""
     written = format.times(ratio)
     return f"{format.significant(ratio, 4)}×" if written == format.times(1) else written
+
+
+def own_name(p: Pair) -> str:
+    """What a sequence of either side keeps of its own: "cache of a sequence", "cache and state of a sequence"."""
+    kept = [keeps(side.scenario.model).split(" and ") for side in p.sides]
+    return f"{' and '.join(sorted({*kept[0], *kept[1]} - {''}))} of a sequence"
 
 
 # ---- the reason of a ratio of floors -------------------------------------------------------------------------

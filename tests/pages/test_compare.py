@@ -269,7 +269,7 @@ def test_the_table_has_the_numbers_of_the_cost_model(p):
             count=s.count, tensor_parallel=s.gpus,
         )  # fmt: skip
         assert table["decode step, floor"].values[place] == format.seconds(decode.seconds)
-        if s.scenario.hardware.memory is not None and "cache of a sequence" in table:
+        if s.scenario.hardware.memory is not None and "sequences that fit" in table:
             fit = cm.memory(
                 s.scenario.model, s.scenario.hardware, context=s.context, precision=s.scenario.precision,
                 tensor_parallel=s.gpus, attention_parallel=s.memory.attention_parallel,
@@ -292,6 +292,38 @@ def test_caches_are_explained_by_format_context_and_group():
     assert "the context grew 4.00×" in rows(pair(b={"context": 8192}))["cache of a sequence"].reason
     eight = rows(preset("gpus", {"model": "llama-3.1-8b"})[0])["cache of a sequence"]
     assert eight.reason == "values a token on each GPU fell to 0.125×"
+
+
+def model(name, **asked):
+    """A model with room enough, over caches that are not in whole blocks."""
+    return {"model": name, "batch": 8, **asked}
+
+
+OWN = {
+    "a state has no values of a cache's format": (
+        model("mamba-2.8b"), {"kv": "fp8"}, "state of a sequence", deltas.NOTHING,
+    ),
+    "a state has no length": (model("mamba-2.8b"), {"context": 8192}, "state of a sequence", deltas.NOTHING),
+    "a state is divided": (
+        model("mamba-2.8b"), {"tensor_parallel": "2"}, "state of a sequence",
+        "bytes of a state on each GPU fell to 0.500×",
+    ),
+    "a hybrid": (
+        model("jamba-1.5-mini", context=32768, hardware="h200-sxm"), {"kv": "fp8"}, "cache and state of a sequence",
+        "the cache went from 537 MB to 268 MB, as bytes a value (bf16 to fp8) fell to 0.500×, and the state is 16.1 MB",
+    ),
+    "a cache against a state": (
+        model("qwen3-0.6b"), {"model": "mamba-2.8b"}, "cache and state of a sequence",
+        "only A has a cache, of 235 MB, and only B has a state, of 22.9 MB",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b", "name", "reason"), OWN.values(), ids=OWN)
+def test_what_a_sequence_keeps_is_named_and_explained_by_what_it_is(a, b, name, reason):
+    table = rows(pair(a, b))
+    assert opened.plain(table[name].reason).removesuffix(" in both") == reason
+    assert sum(row.endswith("of a sequence") for row in table) == 1
 
 
 def test_what_does_not_fit_is_said():
@@ -343,7 +375,6 @@ def test_the_arithmetic_of_memory_and_money_comes_to_what_is_shown(p):
 DIVIDE = {
     "ridge B*, FLOP a byte": "bandwidth",
     "FLOP a byte, caches counted": "the bytes",
-    "sequences that fit": "the cache of a sequence",
 }
 
 
@@ -351,7 +382,12 @@ def multiplied(delta):
     """The factors that a reason names, those of ``DIVIDE`` as divisors, multiplied."""
     found = re.findall(r"(?:and |^)(.+?) (?:grew|fell to) ([\d.,]+)×", delta.reason)
     factors = [(name, float(number.replace(",", ""))) for name, number in found]
-    return float(np.prod([1 / ratio if name == DIVIDE.get(delta.name) else ratio for name, ratio in factors]))
+    return float(np.prod([1 / ratio if divides(delta.name, name) else ratio for name, ratio in factors]))
+
+
+def divides(row, name):
+    """Whether more of what is named makes the row's figure smaller."""
+    return name == DIVIDE.get(row) or (row == "sequences that fit" and name.endswith(" of a sequence"))
 
 
 @every_pair
@@ -360,7 +396,14 @@ def test_the_factors_of_a_reason_multiply_to_the_whole(p):
 
 
 def check_products(p):
-    for name in (*DIVIDE, "cache of a sequence", "crossing T*, tokens", "$ a million tokens"):
+    for name in (
+        *DIVIDE,
+        "sequences that fit",
+        "cache of a sequence",
+        "state of a sequence",
+        "crossing T*, tokens",
+        "$ a million tokens",
+    ):
         delta = rows(p).get(name)
         if delta is None or delta.change == "–":
             continue
