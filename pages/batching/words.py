@@ -23,6 +23,7 @@ from pages.parts.format import (
     significant,
     times,
 )
+from pages.parts.layers import keeps
 
 _SAME = 1.005  # a latency below this many times another is as long as it
 _ALIKE = 5e-3  # relative difference of two sides that meet: a step moves a little beside weights and caches
@@ -62,12 +63,8 @@ def _less(b: Batching) -> str:
 def _invitation(b: Batching) -> list[Part]:
     """What a sequence alone may expect of company."""
     if b.stretch is None:
-        return [
-            (
-                f"Over {many(b.context, 'cached token')} little is shared: from the second on, each further sequence "
-                "is one that the others wait for."
-            )
-        ]
+        little = f"Over {many(b.context, 'cached token')} little" if b.counts_caches else "Little"
+        return [f"{little} is shared: from the second on, each further sequence is one that the others wait for."]
     end = Ink(count(b.stretch.end), "decode", strong=True)
     if b.stretch.start > 1:
         start = count(b.stretch.start)
@@ -111,8 +108,28 @@ def below_picture(b: Batching) -> list[Part]:
 
 def _what_is_flat(b: Batching) -> list[Part]:
     if b.stretch is None:
-        return ["Nothing is flat here: already for the second sequence the caches cost more than the weights. "]
+        return [f"Nothing is flat here: {_steep_reason(b)}. "]
     return ["Shaded: one more sequence adds less than half of what each costs already. "]
+
+
+def _steep_reason(b: Batching) -> str:
+    """Why each sequence is one to wait for: where nothing is flat, four take twice as long as one."""
+    if b.estimates:
+        return "by the estimate, four sequences take twice as long as one, or longer"
+    one, two, four = (b.price(cm.Step.decode(number, b.context)) for number in (1, 2, 4))
+    if one.bound == "compute":
+        return "already alone a sequence waits for the arithmetic, and each further one brings as much"
+    if two.bound == "compute":
+        return "already for the second sequence the arithmetic takes longer than the bytes"
+    if two.kv_bytes >= two.weight_bytes:
+        kept = keeps(b.scenario.model, number=2)
+        return f"already for the second sequence the {kept} cost more than the weights"
+    if four.bound == "compute":
+        return "already for four sequences the arithmetic takes longer than the bytes"
+    experts, own = two.weight_bytes - one.weight_bytes, two.kv_bytes - one.kv_bytes
+    beside = f" beside {gigabytes(own)} of its own {b.kept}" if own else ""
+    read = gigabytes(one.bytes)
+    return f"the second sequence brings {gigabytes(experts)} of experts{beside}, where the first has {read} read"
 
 
 def _source(b: Batching) -> list[Part]:
@@ -338,17 +355,18 @@ def _gpu(b: Batching) -> str:
 def bills_sum(b: Batching) -> str:
     """The worked number of the two bills."""
     weights, caches = gigabytes(b.bills.weights), gigabytes(b.bills.caches)
-    return (
-        f"{gigabytes(b.weight_bytes(b.batch))} ÷ {count(b.batch)} = {weights} of weights, beside {caches} of {b.kept}"
-    )
+    read = gigabytes(b.counted_step.weight_bytes)
+    return f"{read} ÷ {count(b.batch)} = {weights} of weights, beside {caches} of {b.kept}"
 
 
 def bills_lines(b: Batching) -> list[Line]:
     """How the two bills come about, and where they are even."""
     weights, caches = Ink(gigabytes(b.bills.weights), "memory"), Ink(gigabytes(b.bills.caches), "cached")
-    read = gigabytes(b.weight_bytes(b.batch))
+    read = gigabytes(b.counted_step.weight_bytes)
     return [
-        Line("weights", [Ink(read, "memory"), f" read by the step ÷ {count(b.batch)}"], weights),
+        Line(
+            "weights", [Ink(read, "memory"), f" read by the step, embedding rows included, ÷ {count(b.batch)}"], weights
+        ),
         Line(b.kept, _kept_expression(b), caches),
         Line("a token", [weights, " + ", caches], Ink(gigabytes(b.bills.total), "", strong=True)),
         Line(
@@ -404,9 +422,10 @@ def bills_note(b: Batching) -> Text:
 
 def bills_by_batch_alt(b: Batching) -> str:
     """The message of the picture of the bills against the batch."""
+    alone = gigabytes(b.floor(cm.Step.decode(1, b.context)).weight_bytes)
     return (
         f"Bytes for a token against the batch, stacked: its own {b.kept} of {gigabytes(b.bills.caches)} at any batch, "
-        f"and above it its share of the weights, {gigabytes(b.weight_bytes(1))} alone and "
+        f"and above it its share of the weights, {alone} alone and "
         f"{gigabytes(b.bills.weights)} at B = {count(b.batch)}. Even: {_even_batch(b)}."
     )
 

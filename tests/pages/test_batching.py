@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,7 @@ from pages.batching.numbers import Arrival, Batching, Drafting
 from pages.memory.numbers import Memory
 from pages.parts import components, format, state
 from pages.parts.datasets import row
-from pages.parts.scenario import Scenario
+from pages.parts.scenario import Scenario, what_if
 from tests.pages import app, drawing, opened
 
 PAGE = "batching"
@@ -37,8 +38,9 @@ def load(
     attention="tensor",
     **precision,
 ):
+    hw = cm.hardware(hardware) if isinstance(hardware, str) else hardware
     scenario = Scenario(
-        cm.model(model), cm.hardware(hardware), cm.Precision(**precision), tensor_parallel=gpus, rates=rates,
+        cm.model(model), hw, cm.Precision(**precision), tensor_parallel=gpus, rates=rates,
         source=rates,
     )  # fmt: skip
     memory = Memory(scenario, batch, context, attention_parallel=attention)
@@ -530,6 +532,40 @@ def test_the_flat_stretch_ends_where_its_reason_says(name, count):
     }
     (claimed,) = (claim for claim in holds if claim in said(line.expression))
     assert holds[claimed]()
+
+
+NOTHING_FLAT = {
+    "arithmetic alone": (
+        load("qwen3-8b", what_if(cm.hardware("epyc-9654"), 4, 0.25, 1), batch=1, context=128, weights="int4"),
+        "already alone a sequence waits for the arithmetic, and each further one brings as much",
+    ),
+    "experts and caches": (
+        load("minimax-m2.5", "m3-ultra", gpus=2, context=32_768, count="attention"),
+        "the second sequence brings 3.40 GB of experts beside 4.16 GB of its own cache, where the first has 9.75 GB",
+    ),
+    "caches": (
+        load(batch=1, context=131_072, count="attention"),
+        "already for the second sequence the caches cost more than the weights",
+    ),
+}
+
+
+@pytest.mark.parametrize(("b", "cause"), NOTHING_FLAT.values(), ids=NOTHING_FLAT)
+def test_where_nothing_is_flat_the_cause_holds(b, cause):
+    assert b.stretch is None
+    one, two = (price(b, cm.Step.decode(number, b.context), b.count) for number in (1, 2))
+    assert f"Nothing is flat here: {cause}" in said(words.below_picture(b))
+    assert ("alone a sequence" in cause) == (one.bound == "compute")
+    assert ("the caches cost more" in cause) == (two.bound == "memory" and two.kv_bytes >= two.weight_bytes)
+    assert ("cached token" in said(words.headline(replace(b, batch=1)))) == (b.count == "attention")
+
+
+@pytest.mark.parametrize("b", [*(make() for make in LOADS.values()), load("gpt2", batch=1024, context=100)])
+def test_the_share_of_the_weights_evaluates(b):
+    """The numerator is what is divided: in small models the embedding's rows show beside the matrices."""
+    read = b.bills.weights * b.batch
+    assert str(format.gigabytes(read)) in words.bills_sum(b)
+    assert said(format.gigabytes(read)) in said(words.bills_lines(b)[0].expression)
 
 
 @every_load
