@@ -24,7 +24,7 @@ from pages.accuracy.numbers import (
 from pages.parts import borrowed, format
 from pages.parts.components import Column, Figure, Ink, Question, Table
 from pages.parts.components import Part as Words
-from pages.parts.format import Quantity, count, significant
+from pages.parts.format import Quantity, count, many, significant
 from pages.parts.scenario import Scenario
 
 ROWS = {"operation": "By operation", "gpu": "By GPU", "dtype": "By format"}
@@ -248,10 +248,10 @@ class Estimate:
 
 def estimates(scenario: Scenario, batch: int, context: int, prompt: int) -> list[Estimate]:
     """A decode step and a prefill of the scenario; none where no fitted rate can price it."""
-    decode = f"A decode step of {count(batch)} over {count(context)} cached tokens{' each' * (batch > 1)}"
+    decode = f"A decode step of {count(batch)} over {many(context, 'cached token')}{' each' * (batch > 1)}"
     steps = (
         (decode, "decode", cm.Step.decode(batch, context)),
-        (f"A prefill of {count(prompt)} tokens", "prefill", cm.Step.prefill(prompt)),
+        (f"A prefill of {many(prompt, 'token')}", "prefill", cm.Step.prefill(prompt)),
     )
     return [
         Estimate(name, meaning, scenario.datasheet().price(step), scenario.price(step)) for name, meaning, step in steps
@@ -273,7 +273,7 @@ def nearest_steps(scenario: Scenario) -> str:
     rows: list[dict[str, Any]] = here.to_dict("records")  # type: ignore[assignment]  # its keys are column names
     each = "; ".join(
         f"{cm.model(row['dtype']).name} {share(row['median_error'])} (nine in ten within {share(row['p90_error'])}, "
-        f"{count(row['n'])} steps)"
+        f"{many(row['n'], 'step')})"
         for row in rows
     )
     return f"Whole steps of {what} measured on {hw.name}, and by how much the estimate is off in the median: {each}."
@@ -314,10 +314,12 @@ def impossible(judged: pd.DataFrame) -> str:
 
 def own_alt(judged: pd.DataFrame, summary: accuracy.Summary) -> str:
     """The message of the second picture."""
-    return (
-        f"Predicted against measured seconds of {count(len(judged))} steps, both logarithmic. Estimates are off by "
-        f"{share(summary.estimate)} in the median, floors by {share(summary.floor)}."
+    off = (
+        f" Estimates are off by {share(summary.estimate)} in the median, floors by {share(summary.floor)}."
+        if summary.rows
+        else " All of them are faster than their floor, so that no error is given."
     )
+    return f"Predicted against measured seconds of {many(len(judged), 'step')}, both logarithmic.{off}"
 
 
 def own_table(judged: pd.DataFrame, most: int = 12) -> Table:

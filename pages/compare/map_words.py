@@ -20,6 +20,7 @@ from pages.parts.format import (
     significant,
     times,
 )
+from pages.parts.layers import keeps
 
 AXES = {
     "batch": "sequences together, B",
@@ -159,9 +160,13 @@ def _kind(chart: Map) -> str:
 
 
 def _counted(chart: Map) -> str:
+    model = chart.scenario.model
+    kept = keeps(model, number=2)
+    with_kept = f", {kept}" if " and " in kept else f" and {kept}"
     if chart.prefill:
-        return "weights, squares and caches, the LM head on the last position of each prompt alone"
-    return "weights and caches" if chart.counted == "attention" else "the weights alone, as the post counts"
+        squares = ", squares" if model.kv_values_per_token else ""
+        return f"weights{squares}{with_kept}, the LM head on the last position of each prompt alone"
+    return f"weights{with_kept}" if chart.counted == "attention" else "the weights alone, as the post counts"
 
 
 def _silent(chart: Map) -> str:

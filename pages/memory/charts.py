@@ -164,7 +164,7 @@ def _beside(text: str, x: str, y: float, show: str, weight: int = 400) -> Spec:
 _NAMES = {
     "weights": ("'weights'", "memory"),
     "reserve": ("'reserve'", "muted"),
-    "caches": ("(format(batch,',')+' '+keeps+(batch==1?'':'s'))", "ink"),
+    "caches": ("(format(batch,',')+' '+keeps)", "ink"),
     "room": (f"({PHONE}?format(more,',')+' more':'room for '+format(more,',')+' more')", "muted"),
     "kept": ("'left to others'", "muted"),
 }

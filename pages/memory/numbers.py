@@ -17,6 +17,7 @@ from costmodel.hardware import GIB
 from costmodel.memory import resident_bytes
 from costmodel.model import LatentAttention, by_mixer
 from pages.parts.format import many
+from pages.parts.layers import keeps
 from pages.parts.scenario import Scenario
 from pages.parts.state import GROUPS
 
@@ -144,11 +145,6 @@ class Memory:
         """Whether some layer keeps a cache that grows with the sequence."""
         return self.model.kv_values_per_token > 0
 
-    @property
-    def keeps(self) -> Literal["cache", "state"]:
-        """What is kept of a sequence, in a word: a model without a cache keeps states alone."""
-        return "cache" if self.has_cache else "state"
-
     def allocated(self, allocation: Allocation) -> Memory:
         """The same under one of the two ways of allocating."""
         return replace(self, allocation=allocation)
@@ -183,7 +179,7 @@ class Memory:
             "usable": fit.usable_bytes / GIB, "budget": fit.budget_bytes / GIB, "needed": self.needed_bytes / GIB,
             "right": max(fit.usable_bytes, self.needed_bytes) / GIB, "over": self.over_bytes / GIB,
             "batch": self.sequences_on_gpu, "more": self.more_on_gpu,
-            "keeps": self.keeps,
+            "keeps": keeps(self.model, number=self.sequences_on_gpu),
         }  # fmt: skip
         ticks = pd.DataFrame({"at": list(self._ticks())}, dtype=float)
         return {"frame": pd.DataFrame([frame]), "parts": pd.DataFrame(rows), "ticks": ticks}

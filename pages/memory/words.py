@@ -30,7 +30,7 @@ from pages.parts.format import (
     tokens,
     width,
 )
-from pages.parts.layers import cached_values, mixer_name
+from pages.parts.layers import cached_values, keeps, mixer_name
 
 BAR, MOST = "What lies in the memory", "How many sequences fit, by context"
 _EXACT = 1e-9
@@ -53,8 +53,8 @@ def _sequences(number: float, of: int) -> str:
 
 
 def _kept(m: Memory, number: float) -> str:
-    """What is kept of so many sequences, in a word."""
-    return m.keeps + "s" * (number != 1)
+    """What is kept of so many sequences, in words: "caches", "cache and state"."""
+    return keeps(m.model, number=number)
 
 
 def _longest(fit: cm.Fit) -> str:
@@ -116,10 +116,11 @@ def _weights_too_large(m: Memory) -> list[Words]:
 
 
 def _caches_too_many(m: Memory) -> list[Words]:
-    one = m.batch == 1
+    kept = _kept(m, m.batch)
+    takes = "takes" if m.batch == 1 and " and " not in kept else "take"
     reserve = f" and a reserve of {gibibytes(m.fit.reserve_bytes)}" if m.fit.reserve_bytes else ""
     return [
-        f": the {_kept(m, m.batch)} of {_sequences(m.batch, m.context)} of {m.model.name} take{'s' * one} ",
+        f": the {kept} of {_sequences(m.batch, m.context)} of {m.model.name} {takes} ",
         Ink(gibibytes(m.cache_bytes), "", strong=True),
         " beside ",
         _weights(m),
@@ -138,7 +139,7 @@ def below_picture(m: Memory) -> str:
     made_for = m.model.max_context
     if made_for and m.fit.max_context > made_for:
         longest = _length(m.fit)
-        said += f"{m.model.name} was made for {count(made_for)} tokens; memory alone would hold {longest}."
+        said += f"{m.model.name} was made for {many(made_for, 'token')}; memory alone would hold {longest}."
     return said
 
 

@@ -98,7 +98,7 @@ def read_from(u: Understood) -> str:
     """Where the figures come from, and what they leave out."""
     model = u.model
     source = f"Sizes as published: {model.source}. " if model.source else "Read from the config that you gave. "
-    longest = f" Made for contexts of up to {count(model.max_context)} tokens." if model.max_context else ""
+    longest = f" Made for contexts of up to {many(model.max_context, 'token')}." if model.max_context else ""
     return f"{source}Family: {model.family}.{longest}"
 
 

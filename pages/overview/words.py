@@ -93,10 +93,20 @@ class Lead:
     meaning: str = ""
 
 
+def _ratio(a: int, b: int) -> str:
+    """One number to another, the smaller as 1: a whole one as it is, another to three digits.
+
+    >>> _ratio(16384, 1), _ratio(1, 256), _ratio(1000, 3), _ratio(64, 64)
+    ('16,384 : 1', '1 : 256', '333 : 1', '1 : 1')
+    """
+    large, small = max(a, b), min(a, b)
+    times = format.significant(large / small, trim=True) if large % small else format.count(large // small)
+    return f"{times} : 1" if a >= b else f"1 : {times}"
+
+
 def shapes(o: Overview) -> Lead:
-    ratio = format.significant(o.prompt / o.batch, trim=True)
     about = "Prefill sends the whole prompt through, decode one row a sequence: the same weights, two shapes."
-    return Lead(about, f"{ratio} : 1", "rows of prefill to decode", "prefill")
+    return Lead(about, _ratio(o.prompt, o.batch), "rows of prefill to decode", "prefill")
 
 
 def roofline(o: Overview) -> Lead:

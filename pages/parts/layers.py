@@ -35,9 +35,9 @@ def mixer_name(mixer: Mixer | None) -> str:
 def _attention_name(attention: Attention) -> str:
     seen = "full attention"
     if attention.window:
-        seen = f"window of {count(attention.window)} tokens"
+        seen = f"window of {many(attention.window, 'token')}"
     elif attention.chunk:
-        seen = f"chunks of {count(attention.chunk)} tokens"
+        seen = f"chunks of {many(attention.chunk, 'token')}"
     return f"{seen}, shared cache" if attention.shares_kv else seen
 
 
@@ -50,15 +50,15 @@ def mixer_sizes(mixer: Mixer | None) -> str:
     if mixer is None:
         return ""
     if isinstance(mixer, LatentAttention):
-        return f"{mixer.heads} heads on one latent of {mixer.kv_rank} and a rotary key of {mixer.rope_dim}"
+        return f"{many(mixer.heads, 'head')} on one latent of {mixer.kv_rank} and a rotary key of {mixer.rope_dim}"
     if isinstance(mixer, Recurrent):
         return f"a state of {count(mixer.state_values)} values a sequence, no cache"
     wide = f"{mixer.head_dim} wide"
     if mixer.v_dim != mixer.head_dim:
         wide = f"keys {mixer.head_dim} and values {mixer.v_dim} wide"
     if mixer.q_heads == mixer.kv_heads:
-        return f"{mixer.q_heads} heads, {wide}"
-    return f"{mixer.q_heads} query heads on {many(mixer.kv_heads, 'KV head')}, {wide}"
+        return f"{many(mixer.q_heads, 'head')}, {wide}"
+    return f"{many(mixer.q_heads, 'query head')} on {many(mixer.kv_heads, 'KV head')}, {wide}"
 
 
 def mlp_name(mlp: Mlp | Experts | None) -> str:
@@ -71,7 +71,7 @@ def mlp_name(mlp: Mlp | Experts | None) -> str:
         return "no MLP"
     if isinstance(mlp, Experts):
         shared = " and a shared one" if mlp.shared_width else ""
-        return f"{mlp.experts} experts, {mlp.top_k} a token{shared}"
+        return f"{many(mlp.experts, 'expert')}, {mlp.top_k} a token{shared}"
     return "gated MLP" if mlp.gated else "MLP of two matrices"
 
 

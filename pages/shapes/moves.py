@@ -10,6 +10,7 @@ import streamlit as st
 import costmodel as cm
 from costmodel.shapes import Run, layer_kinds
 from pages.parts import state
+from pages.parts.format import many
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
 from pages.shapes import words
@@ -49,7 +50,7 @@ def layers(n: Shapes) -> None:
         "Layer",
         range(len(n.kinds)),
         key="layer_choice",
-        format_func=lambda i: f"{words.layer_name(n.kinds[i][0])} ({n.kinds[i][1]} layers)",
+        format_func=lambda i: f"{words.layer_name(n.kinds[i][0])} ({many(n.kinds[i][1], 'layer')})",
         on_change=moved,
         width=280,
     )

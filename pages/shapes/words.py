@@ -165,8 +165,8 @@ def _pair(first: float, second: float, ladder: format.Ladder) -> format.Quantity
 
 def below_picture(n: Shapes, *, equal: bool) -> str:
     """What the picture shows, of which layers it is, and how it is drawn and counted."""
-    layers, alike = n.scenario.model.num_layers, n.kinds[n.kind][1]
-    of = f"all {layers} layers are alike" if alike == layers else f"{alike} of {layers} layers are like this"
+    alike = n.kinds[n.kind][1]
+    of = _of_layers(alike, n.scenario.model.num_layers)
     edges = "The edges are equally wide, because the sentence is the same; what collapses"
     collapses = edges if n.prefill.block("scores") else "What collapses"
     gpus = n.scenario.tensor_parallel
@@ -176,6 +176,17 @@ def below_picture(n: Shapes, *, equal: bool) -> str:
         f"token{_behind(n.prefill)}. This is one step of one block; {of}. {collapses} is everything on the "
         f"vertical axis. {_SCALES[equal]}{_counted(n)}{share}"
     )
+
+
+def _of_layers(alike: int, layers: int) -> str:
+    """How many of the layers are like the one that is shown.
+
+    >>> _of_layers(1, 1), _of_layers(28, 28), _of_layers(1, 27)
+    ('the model has this one layer', 'all 28 layers are alike', '1 of 27 layers is like this')
+    """
+    if alike < layers:
+        return f"{alike} of {layers} layers {'is' if alike == 1 else 'are'} like this"
+    return "the model has this one layer" if layers == 1 else f"all {layers} layers are alike"
 
 
 def _behind(shape: Shape) -> str:
@@ -237,7 +248,7 @@ def _scores_expression(shape: Shape) -> str:
 
 
 def _bytes_expression(n: Shapes, cost: Cost) -> str:
-    parts = {"weights": cost.weight_bytes, "caches": cost.kv_bytes}
+    parts = {"weights": cost.weight_bytes, "caches": cost.kv_bytes - cost.state_bytes, "states": cost.state_bytes}
     if not n.is_floor:
         parts["activations"] = cost.activation_bytes
     return " + ".join(f"{name} {format.gigabytes(value)}" for name, value in parts.items() if value)

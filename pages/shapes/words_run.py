@@ -48,6 +48,8 @@ def time_name(n: Shapes) -> str:
 def triangle(n: Shapes) -> list[Part]:
     """What the cache saves, in rows, in arithmetic, and in time, which is another matter."""
     kept, repeated = n.kept, n.repeated
+    if not n.run.decodes:
+        return ["Nothing is repeated here: the one token that is generated comes out of the prefill, cache or not."]
     rows = f"{many(repeated.total('rows'), 'row')} instead of {format.count(kept.total('rows'))}, "
     times = format.significant(repeated.total("flops") / kept.total("flops"))
     slower = repeated.total("seconds") / kept.total("seconds")

@@ -1,7 +1,9 @@
 """The Accuracy page as a user meets it: its figures are the published ones, and a table of one's own is judged."""
 
 import itertools
+import math
 
+import pandas as pd
 import pytest
 
 import costmodel as cm
@@ -9,6 +11,7 @@ from costmodel import accuracy
 from pages.accuracy import charts, own, words
 from pages.accuracy.numbers import DATA_CENTRE, OPERATIONS, Errors, kind_of, whole_steps
 from pages.parts import codec, format, state
+from pages.parts.scenario import Scenario
 from tests.live.samples import SMALL_CONFIG
 from tests.pages.app import link, markup, text
 from tests.pages.drawing import collisions, labels, svg
@@ -260,3 +263,20 @@ def test_a_link_with_an_impossible_value_is_told_and_ignored(key: str) -> None:
     (notice,) = notices(at)
     assert notice.startswith(f"In the link, {key}: found ")
     assert value(at, key) == state.CONTROLS[key].default
+
+
+def test_one_step_is_not_several_and_without_errors_none_is_given() -> None:
+    judged = pd.DataFrame({"line": [2]})
+    summary = accuracy.Summary(
+        rows=0, impossible=1, floor=math.nan, estimate=math.nan, estimate_p90=math.nan, in_band=math.nan
+    )
+    said = words.own_alt(judged, summary)
+    assert "of 1 step, both logarithmic. All of them are faster than their floor" in said
+    assert format.NBSP not in said
+
+
+def test_a_prompt_of_one_token_is_one() -> None:
+    chip = cm.hardware("h100-sxm")
+    scenario = Scenario(cm.model("qwen3-0.6b"), chip, cm.Precision(), rates="calibrated", source="calibrated")
+    names = [estimate.name for estimate in words.estimates(scenario, 1, 1, 1)]
+    assert names == ["A decode step of 1 over 1 cached token", "A prefill of 1 token"]

@@ -320,3 +320,16 @@ def test_it_opens_whatever_the_sidebar_says(query):
     at = open_page("compare", compare_view="map", **query)
     assert "this map" in text(at)
     assert len(at.get("vega_lite_chart")) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "counted"),
+    [
+        ("qwen3-0.6b", "weights, squares and caches,"),
+        ("jamba-1.5-mini", "weights, squares, caches and states,"),
+        ("mamba-2.8b", "weights and states,"),
+    ],
+)
+def test_what_a_prompt_is_counted_with_is_called_what_it_is(model, counted):
+    drawn = plane("prompt", "bandwidth_x", Scenario(cm.model(model), cm.hardware("h100-sxm"), cm.Precision()))
+    assert f"Floors of {counted}" in plain(words.below_picture(drawn))

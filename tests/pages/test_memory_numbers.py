@@ -275,6 +275,24 @@ def test_a_model_without_a_cache_has_no_longest_context() -> None:
     assert "any length" in words.curve_alt(m)
 
 
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [("qwen3-0.6b", "caches"), ("jamba-1.5-mini", "caches and states"), ("mamba-2.8b", "states")],
+)
+def test_what_is_kept_is_called_what_it_is(model: str, kept: str) -> None:
+    m = memory(model, batch=1024, context=512, gpus=2)
+    names = {part.kind: words.part_name(m, part) for part in m.parts()}
+    assert names["caches"] == f"{kept} of 1,024 sequences"
+    assert words.figures(m)[1].name == f"left for {kept}"
+    assert m.bar_data()["frame"]["keeps"].iloc[0] == kept
+
+
+def test_one_token_is_not_several() -> None:
+    m = memory()
+    short = replace(m, scenario=replace(m.scenario, model=m.model.replace(max_context=1)))
+    assert "was made for 1 token;" in words.below_picture(short)
+
+
 def test_each_label_of_memory_has_one_unit() -> None:
     """GiB wherever memory is meant; GB only beside them, in brackets, in the derivation and in a column of its own."""
     m = memory("llama-3.1-8b", batch=40, context=8192)

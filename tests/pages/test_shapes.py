@@ -305,7 +305,6 @@ def test_one_is_not_several():
     n = numbers(run=Run(1, 1), tokens=2, chunk=1, lengths=(1,))
     everything = [words_run.intro(n), words_run.triangle(n), words_batch.gathered(n), words_batch.mixed(n)]
     assert not re.search(r"\b1 (rows|tokens|decodes)\b", spoken(everything))
-    assert "1 row instead of 1, " in spoken(words_run.triangle(n))
     assert "and cannot take less" in spoken(words_run.intro(n))
     assert scenes.run(numbers(run=Run(1, 2)), equal=False, measure="rows")["triangle"]["saved"].endswith(": 1 row")
 
@@ -467,3 +466,28 @@ def test_every_stop_that_a_drag_may_reach_is_in_the_data():
     assert scene["mostSequences"] == control.most
     for cached, one in enumerate(scene["decodes"], 1):
         assert counts(one)["store"] == {"new": 1, "cached": cached}
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [("qwen3-0.6b", "weights caches"), ("jamba-1.5-mini", "weights caches states"), ("mamba-2.8b", "weights states")],
+)
+def test_the_bytes_of_a_step_are_called_what_they_are_and_add_up(name, parts):
+    n = numbers(cm.model(name), count="attention")
+    found = re.findall(r"(\w+) ([\d.]+)\s(\w?)B", words._bytes_expression(n, n.other_cost))
+    assert [part for part, _, _ in found] == parts.split()
+    scale = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+    assert sum(float(size) * scale[unit] for _, size, unit in found) == pytest.approx(n.other_cost.bytes, rel=5e-3)
+
+
+def test_a_run_without_decodes_repeats_nothing():
+    assert spoken(words_run.triangle(numbers(run=Run(10, 1)))).startswith("Nothing is repeated here: ")
+
+
+def test_one_layer_is_not_several():
+    n = numbers(cm.model("deepseek-v2-lite"))
+    assert "1 of 27 layers is like this" in words.below_picture(n, equal=True)
+    assert (
+        "latent attention (1 layer)"
+        in open_app("shapes", model="deepseek-v2-lite").selectbox(key="layer_choice").options
+    )
