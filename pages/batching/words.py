@@ -520,8 +520,16 @@ def _crosses(b: Batching) -> str:
     crossing = b.crossing(b.context)
     if crossing is None:
         return "never"
+    if crossing <= 1:
+        return "from the first sequence on"
     there = b.floor(cm.Step.decode(crossing, b.context))
     return f"B = {count(crossing)}, at {significant(float(there.intensity))} FLOP a byte"
+
+
+def _crosses_at(crossing: float | None) -> str:
+    if crossing is None:
+        return "never crosses"
+    return "compute-bound from the first sequence on" if crossing <= 1 else f"crosses at B = {count(crossing)}"
 
 
 def intensity_alt(b: Batching) -> str:
@@ -529,7 +537,7 @@ def intensity_alt(b: Batching) -> str:
     said = []
     for context in sorted(b.contexts):
         crossing = b.crossing(context)
-        ends = "never crosses" if crossing is None else f"crosses at B = {count(crossing)}"
+        ends = _crosses_at(crossing)
         said.append(f"{count(context)} cached: {ends}, tends to {significant(b.asymptote(context), 2)}")
     return (
         f"FLOP a byte of decode steps against the batch, with a ridge at {count(b.ridge)}. {'; '.join(said)}. At "

@@ -172,10 +172,15 @@ def _prefill_expression(r: Roofline) -> list[Part]:
     return ["the longer of ", Ink(format.seconds(memory), "memory"), " and ", *sides]
 
 
+_FROM_THE_FIRST = "from the first token on"  # where a crossing would lie below one token
+
+
 def _crossing_line(r: Roofline, memory: Ink, compute: Ink) -> Line:
     if r.crossing is None:
         expression = f"intensity tends to {format.significant(r.asymptote, 2)} FLOP a byte, below B*"
         return Line("crossing", expression, _bold("never"))
+    if r.crossing <= 1:
+        return Line("crossing", "one token takes as long in arithmetic as in memory, or longer", _bold(_FROM_THE_FIRST))
     result = _bold(format.tokens(r.crossing))
     hw, peak = r.scenario.hardware, r.token.flops / r.token.compute_seconds
     if r.counts_caches or not gives(r.token.memory_seconds / r.token.compute_seconds, r.crossing):

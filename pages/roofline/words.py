@@ -87,6 +87,8 @@ def _prompt_s_count(r: Roofline) -> list[Part]:
 
 
 def _never(r: Roofline) -> list[Part]:
+    if r.crossing is not None and r.crossing <= 1:
+        return [f"Decode steps{over(r.scenario.model, r.context)} are compute-bound from the first sequence on."]
     if r.crossing is not None:
         return [f"Decode steps{over(r.scenario.model, r.context)} cross at {format.sequences(r.crossing)}."]
     model = r.scenario.model
@@ -162,13 +164,16 @@ def gives(expression: float, shown: float) -> bool:
 # ---- alt texts and questions ---------------------------------------------------------------------------------
 
 
+def _sides_cross(at: float | None) -> str:
+    """Where the two sides of a step cross, in tokens; below one there is nothing to cross."""
+    if at is None:
+        return "the two never cross"
+    return "arithmetic is ahead from the first token on" if at <= 1 else f"they cross at {format.many(at, 'token')}"
+
+
 def time_alt(r: Roofline) -> str:
     """The message of the picture of time against T."""
-    crossing = (
-        "the two never cross"
-        if r.prefill_crossing is None
-        else f"they cross at {format.many(r.prefill_crossing, 'token')}"
-    )
+    crossing = _sides_cross(r.prefill_crossing)
     never = "" if not r.counts_caches or r.crossing is not None else " The decode curve never becomes compute-bound."
     memory, arithmetic = format.seconds(r.token.memory_seconds), format.seconds(r.token.compute_seconds, 2)
     decode, prefill = (f"{format.seconds(cost.seconds)}, {cost.bound}-bound" for cost in (r.decode, r.prefill))

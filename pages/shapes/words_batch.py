@@ -108,6 +108,8 @@ def _computed_for_free(n: Shapes) -> str:
     """What of the chunk takes no time, and what does."""
     if n.crossing is None or not n.is_floor:
         return ""
+    if n.crossing <= 1:
+        return " The arithmetic takes longer than the weights from the first row on, and nothing of the chunk is free."
     free = "the arithmetic of the chunk is free"
     if mixture(n.scenario.model) is not None:
         free += ", but not the experts of its own that it brings"

@@ -560,6 +560,12 @@ def test_where_nothing_is_flat_the_cause_holds(b, cause):
     assert ("cached token" in said(words.headline(replace(b, batch=1)))) == (b.count == "attention")
 
 
+def test_a_crossing_below_one_sequence_is_not_written_as_one():
+    b, _ = NOTHING_FLAT["arithmetic alone"]
+    assert said(words.intensity_lines(b)[-1].result) == "from the first sequence on"
+    assert "128 cached: compute-bound from the first sequence on" in words.intensity_alt(b)
+
+
 @pytest.mark.parametrize("b", [*(make() for make in LOADS.values()), load("gpt2", batch=1024, context=100)])
 def test_the_share_of_the_weights_evaluates(b):
     """The numerator is what is divided: in small models the embedding's rows show beside the matrices."""

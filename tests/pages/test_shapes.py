@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 import costmodel as cm
 from costmodel.shapes import Gap, Run, Shape, abbreviate, layer_kinds
 from pages.parts import format, state
-from pages.parts.scenario import Scenario
+from pages.parts.scenario import Scenario, what_if
 from pages.shapes import moves, pictures, scenes, words, words_batch, words_run
 from pages.shapes.numbers import Shapes
 from tests.pages.app import figures, notices, open_app, text
@@ -491,3 +491,12 @@ def test_one_layer_is_not_several():
         "latent attention (1 layer)"
         in open_app("shapes", model="deepseek-v2-lite").selectbox(key="layer_choice").options
     )
+
+
+def test_where_no_row_is_free_none_is_said_to_be():
+    hw = what_if(cm.hardware("epyc-9654"), 4, 0.25, 1)
+    n = replace(numbers(), scenario=Scenario(cm.model("qwen3-8b"), hw, cm.Precision(weights="int4")))
+    assert n.crossing == 1
+    said = spoken(words_batch.mixed(n))
+    assert "from the first row on" in said
+    assert "Up to" not in said

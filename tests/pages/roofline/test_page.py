@@ -242,3 +242,10 @@ def test_sliders_offer_what_a_link_asked_for() -> None:
     at.select_slider(key="batch").set_value(8).run()
     assert "77" in at.select_slider(key="batch").options
     assert state.CONTROLS["batch"].parse("77") == 77
+
+
+def test_a_crossing_below_one_token_is_not_written_as_one():
+    slow = {"model": "qwen3-8b", "hardware": "epyc-9654", "weights": "int4", "compute_x": 0.25, "bandwidth_x": 4}
+    at = app.open_app("roofline", batch=1, context=128, **slow)
+    assert "from the first token on" in app.text(at)
+    assert "the tokens at which both sides take as long" not in app.text(at)
