@@ -311,7 +311,8 @@ def judge(rows: Iterable[Measured]) -> pd.DataFrame:
     A row a step, in order, with its line, model and hardware (names), weights (their format, "" as stored), phase,
     new, cached, batch, context, note; measured, floor, estimate, low and high in seconds; floor_error and
     estimate_error as signed fractions of what was measured; and beats_floor: faster than anything can be, so that the
-    measurement or its line must be wrong.
+    measurement or its line must be wrong. The floor of a mixture reads the expected number of experts, and a step may
+    beat it whose tokens went to fewer; nothing beats the one in which all went to the same.
 
     Raises
     ------
@@ -337,7 +338,7 @@ def _judged(group: Sequence[Measured]) -> pd.DataFrame:
     table = table.assign(floor=floor.seconds, estimate=estimate.seconds, low=estimate.low, high=estimate.high)
     for name in ("floor", "estimate"):
         table[f"{name}_error"] = table[name] / table["measured"] - 1
-    table["beats_floor"] = table["floor_error"] > _ROUNDING
+    table["beats_floor"] = floor.least_seconds / table["measured"] - 1 > _ROUNDING
     return table
 
 
@@ -381,16 +382,24 @@ class Summary:
     ----------
     rows: steps that count: all that do not beat the floor.
     impossible: steps that do.
+    unexpected: of those that count, steps faster than a floor that rests on the expected number of experts.
     floor, estimate: median absolute errors. estimate_p90: nine in ten of the estimates are within this.
     in_band: share of the steps that lie in the estimate's own band.
     """
 
     rows: int
     impossible: int
+    unexpected: int
     floor: float
     estimate: float
     estimate_p90: float
     in_band: float
+
+
+def faster_than_expected(judged: pd.DataFrame) -> pd.Series:
+    """Which steps of a judged table are faster than the expected floor of a mixture, and may be: they count."""
+    faster: pd.Series = (judged.floor_error > _ROUNDING) & ~judged.beats_floor
+    return faster
 
 
 def summarise(judged: pd.DataFrame) -> Summary:
@@ -402,6 +411,7 @@ def summarise(judged: pd.DataFrame) -> Summary:
     return Summary(
         rows,
         len(judged) - rows,
+        unexpected=int(faster_than_expected(judged).sum()),
         floor=float(floor.median()),
         estimate=float(estimate.median()),
         estimate_p90=float(estimate.quantile(0.9)),

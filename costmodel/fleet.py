@@ -10,7 +10,7 @@ Source: the floor of ``costmodel.price``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from costmodel.hardware import Hardware
 from costmodel.model import Model
 from costmodel.operations import Count, Work, feature_values, plan
 from costmodel.precision import Formats, Precision, settle
+from costmodel.price import is_shorter
 from costmodel.step import Step
 
 Array = NDArray[np.float64]
@@ -29,24 +30,33 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Floors:
-    """Floors of many steps: no step can be faster than its bytes arrive, nor than its arithmetic is done.
+    """Floors of many steps: none is faster than its bytes arrive (of a mixture, those expected), nor its arithmetic.
 
     Attributes
     ----------
     memory_seconds, compute_seconds: the two sides: bytes over bandwidth, FLOPs over peaks; arrays of one shape.
     bytes, flops: what a step moves and computes on one GPU of the group.
+    least_bytes: what it moves where all its tokens are sent to the same experts.
     """
 
     memory_seconds: Array
     compute_seconds: Array
     bytes: Array
     flops: Array
+    least_bytes: Array
 
     @cached_property
     def seconds(self) -> Array:
         """The longer of the two sides."""
         longer: Array = np.maximum(self.memory_seconds, self.compute_seconds)
         return longer
+
+    @property
+    def expects_experts(self) -> NDArray[np.bool_]:
+        """Whether a floor rests on the expected number of distinct experts: a step that hits fewer may be faster."""
+        memory = self.memory_seconds * self.least_bytes / self.bytes
+        shorter: NDArray[np.bool_] = is_shorter(np.maximum(memory, self.compute_seconds), self.seconds)
+        return shorter
 
     @property
     def intensity(self) -> Array:
@@ -58,6 +68,10 @@ class Floors:
         """Whether the arithmetic is the longer side; not where both are equal, nor where there is no price."""
         longer: NDArray[np.bool_] = self.compute_seconds > self.memory_seconds
         return longer
+
+
+FIELDS = tuple(field.name for field in fields(Floors))
+"""Names of the arrays that floors are made of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +114,18 @@ def fleet(
     (nan, "compute dtype: found 'bf16', expected a rate ")
     """
     _only_floors(count)
-    rows = {name: np.full((len(machines), *step.shape), np.nan) for name in _FIELDS}
+    rows = {name: np.full((len(machines), *step.shape), np.nan) for name in FIELDS}
     groups, obstacles = _by_formats(model, machines, precision)
     for formats, members in groups.items():
         try:
-            work = _work(model, formats, step, count, tensor_parallel)
+            work, least = _work(model, formats, step, count, tensor_parallel)
         except ConfigError as error:
             obstacles.update(dict.fromkeys(members, str(error)))
             continue
         bandwidth = _column([machines[i].bandwidth for i in members], step)
         peaks = {unit: _column([machines[i].peak_of(unit) for i in members], step) for unit in work.flops_by_dtype}
         memory, compute = work.sides(bandwidth, peaks.__getitem__)
-        for name, values in zip(_FIELDS, (memory, compute, work.bytes, work.flops), strict=True):
+        for name, values in zip(FIELDS, (memory, compute, work.bytes, work.flops, least), strict=True):
             rows[name][members] = values
     return Fleet(**rows, machines=tuple(machines), obstacles=tuple(obstacles.get(i, "") for i in range(len(machines))))
 
@@ -144,12 +158,9 @@ def what_ifs(
     """
     _only_floors(count)
     more_bytes, more_flops = _factor("bandwidth_x", bandwidth_x), _factor("compute_x", compute_x)
-    work = _work(model, settle(model, hw, precision), step, count, tensor_parallel)
+    work, least = _work(model, settle(model, hw, precision), step, count, tensor_parallel)
     sides = work.sides(hw.bandwidth * more_bytes, lambda unit: hw.peak_of(unit) * more_flops)
-    return Floors(*np.broadcast_arrays(*sides, work.bytes, work.flops))
-
-
-_FIELDS = ("memory_seconds", "compute_seconds", "bytes", "flops")
+    return Floors(*np.broadcast_arrays(*sides, work.bytes, work.flops, least))
 
 
 def _only_floors(count: str) -> None:
@@ -171,12 +182,13 @@ def _by_formats(
     return groups, obstacles
 
 
-def _work(model: Model, formats: Formats, step: Step, count: Count, tensor_parallel: int) -> Work:
-    """Bytes and FLOPs, in the shape of the sweep."""
+def _work(model: Model, formats: Formats, step: Step, count: Count, tensor_parallel: int) -> tuple[Work, Array]:
+    """Bytes and FLOPs, and the bytes with the fewest experts, in the shape of the sweep."""
     the_plan = plan(model, formats, tensor_parallel, count)
-    work = the_plan.work(feature_values(step, the_plan.features))
+    features = feature_values(step, the_plan.features)
+    work, least = the_plan.work(features), the_plan.least_bytes(features)
     flops = {name: values.reshape(step.shape) for name, values in work.flops_by_dtype.items()}
-    return Work(work.bytes.reshape(step.shape), flops)
+    return Work(work.bytes.reshape(step.shape), flops), least.reshape(step.shape)
 
 
 def _column(values: Sequence[float], step: Step) -> Array:

@@ -241,6 +241,16 @@ class Plan:
         """What a sweep moves and computes; ``features`` as ``feature_values`` gives them for this plan's features."""
         return Work(self.total_bytes @ features, {name: row @ features for name, row in self.flops_by_dtype.items()})
 
+    def least_bytes(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bytes of each step where all its tokens are sent to the same experts: no routing moves fewer, (points,)."""
+        fewest = features.copy()
+        for row, feature in zip(fewest, self.features, strict=True):
+            if feature.kind == "experts":
+                _, top_k = feature.args
+                np.minimum(row, top_k, out=row)
+        least: NDArray[np.float64] = self.total_bytes @ fewest
+        return least
+
 
 @dataclass(frozen=True, eq=False)
 class Work:

@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _BOUND = pd.CategoricalDtype(["memory", "compute"])
 _SETTLED = 1e-13  # relative width at which a search ends
+_ROUNDING = 1e-9  # relative difference of two floors that are one
 
 
 def step_seconds(
@@ -41,6 +42,15 @@ def step_seconds(
     0.002
     """
     return maximum(flops / peak, nbytes / bandwidth)
+
+
+def is_shorter(least: Any, floor: Any) -> Any:
+    """Whether a floor with the fewest experts is shorter than ``floor`` (seconds), with the expected number of them.
+
+    >>> is_shorter(2.3e-3, 8.2e-3), is_shorter(8.2e-3, 8.2e-3)
+    (True, False)
+    """
+    return least < floor * (1 - _ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +107,26 @@ class Cost:
     def bound(self) -> Any:
         """The side of the floor that the step waits for: "memory" (also where they are equal) or "compute"."""
         return _which(self.memory_seconds, self.compute_seconds)
+
+    @cached_property
+    def least_seconds(self) -> Any:
+        """The floor where all tokens are sent to the same experts: no step is faster, wherever its router sends them.
+
+        Of a dense model, and of one token, it is the floor.
+        """
+        memory = self._bill.least_bytes(np.shape(self.seconds)) / self._bill.hw.bandwidth
+        return _longer(memory, self.compute_seconds)
+
+    @property
+    def expects_experts(self) -> Any:
+        """Whether the floor rests on the expected number of distinct experts: a step that hits fewer may be faster.
+
+        >>> import costmodel as cm
+        >>> mixture, h100 = cm.model("qwen3-30b-a3b"), cm.hardware("h100-sxm")
+        >>> [cm.price(mixture, h100, cm.Step.decode(batch, 100)).expects_experts for batch in (1, 8)]
+        [False, True]
+        """
+        return is_shorter(self.least_seconds, _longer(self.memory_seconds, self.compute_seconds))
 
     @property
     def idle(self) -> Any:
@@ -176,6 +206,10 @@ class _Bill:
         """Amount of one linear form in the whole step, or in its operations of one kind."""
         rows = [i for i, op in enumerate(self.plan.operations) if kind in (None, op.kind)]
         return _shaped(self.plan.matrices[form][rows].sum(axis=0) @ self.features, shape)
+
+    def least_bytes(self, shape: tuple[int, ...]) -> Any:
+        """Bytes of the step with the fewest experts."""
+        return _shaped(self.plan.least_bytes(self.features), shape)
 
     def table(self, *, with_points: bool) -> pd.DataFrame:
         columns = self._columns(with_points=with_points)
@@ -502,6 +536,11 @@ def _fit_of(op: Operation) -> tuple[str, str]:
 def _which(memory: Any, compute: Any) -> Any:
     names = np.where(np.asarray(compute) > np.asarray(memory), "compute", "memory")
     return names if names.ndim else str(names)
+
+
+def _longer(memory: Any, compute: Any) -> Any:
+    longer = np.maximum(memory, compute)
+    return longer if longer.ndim else float(longer)
 
 
 def _shaped(values: Array, shape: tuple[int, ...]) -> Any:

@@ -526,12 +526,16 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Bill:
-    """What each step of a run costs, (steps,) each: bytes, FLOPs, and seconds (a floor or an estimate, as priced)."""
+    """What each step of a run costs, (steps,) each: bytes, FLOPs, and seconds (a floor or an estimate, as priced).
+
+    ``expects_experts``: whether its floor rests on the expected number of distinct experts.
+    """
 
     rows: Array
     bytes: Array
     flops: Array
     seconds: Array
+    expects_experts: NDArray[np.bool_]
 
     def so_far(self, name: str) -> Array:
         """Running total of one column, (steps,)."""
@@ -568,6 +572,7 @@ def bill(sweeps: Sequence[Step], price: Callable[[Step], Cost]) -> Bill:
         bytes=np.concatenate([cost.bytes for cost in costs]),
         flops=np.concatenate([cost.flops for cost in costs]),
         seconds=np.concatenate([cost.seconds for cost in costs]),
+        expects_experts=np.concatenate([cost.expects_experts for cost in costs]),
     )
 
 

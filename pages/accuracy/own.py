@@ -74,6 +74,8 @@ def show() -> None:
     components.note(shown.sentence)
     if shown.impossible:
         components.complaint(shown.impossible)
+    if shown.unexpected:
+        components.note(shown.unexpected)
     spec = charts.own_spec(shown.ticks)
     chart.draw(spec, shown.data, key="own_steps_picture", alt=shown.alt, title="Predicted against measured steps")
     shown.furthest.draw()
@@ -85,6 +87,7 @@ class _Shown:
 
     sentence: components.Text
     impossible: str
+    unexpected: str
     data: Mapping[str, Dataset]
     ticks: tuple[float, ...]
     alt: str
@@ -98,6 +101,7 @@ def _shown(content: bytes, packed_model: str, *, sample: bool) -> _Shown:
     return _Shown(
         words.own_sentence(summary, sample=sample),
         words.impossible(table),
+        words.unexpected(table),
         of_frames(data),
         ticks(data["frame"]),
         words.own_alt(table, summary),

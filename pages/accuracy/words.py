@@ -295,21 +295,37 @@ def own_sentence(summary: accuracy.Summary, *, sample: bool) -> list[Words]:
         Ink(share(summary.estimate), strong=True),
         " of half of them and within ",
         Ink(share(summary.estimate_p90), strong=True),
-        f" of nine in ten; the floor is {share(summary.floor)} too fast. ",
+        f" of nine in ten; the floor is {share(summary.floor)} {'off' if summary.unexpected else 'too fast'}. ",
         f"{share(summary.in_band)} lie in the estimate's own band.",
     ]
 
 
 def impossible(judged: pd.DataFrame) -> str:
     """Which lines are faster than anything can be; "" where none is."""
-    lines = [str(line) for line in judged.line[judged.beats_floor]]
-    if not lines:
+    found = judged.line[judged.beats_floor]
+    if found.empty:
         return ""
-    named = ", ".join(lines[:8]) + (", …" if len(lines) > 8 else "")  # noqa: PLR2004
     return (
-        f"Faster than the floor: line{'s' * (len(lines) > 1)} {named}. No step can be, so look at the clock (was the "
+        f"Faster than the floor: {_lines(found)}. No step can be, so look at the clock (was the "
         "device waited for?), the sizes or the format. They are not counted."
     )
+
+
+def unexpected(judged: pd.DataFrame) -> str:
+    """Which lines are faster than a floor that rests on the expected number of experts; "" where none is."""
+    found = judged.line[accuracy.faster_than_expected(judged)]
+    if found.empty:
+        return ""
+    return (
+        f"Faster than the expected floor: {_lines(found)}. That floor reads as many experts as are expected; a step "
+        "whose tokens are sent to fewer can be faster, so these count."
+    )
+
+
+def _lines(found: pd.Series) -> str:
+    """Numbers of lines, the first few of many."""
+    named = ", ".join(str(line) for line in found[:8]) + (", …" if len(found) > 8 else "")  # noqa: PLR2004
+    return f"line{'s' * (len(found) > 1)} {named}"
 
 
 def own_alt(judged: pd.DataFrame, summary: accuracy.Summary) -> str:

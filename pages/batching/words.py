@@ -7,6 +7,7 @@ import math
 import costmodel as cm
 from pages.batching.numbers import Batching
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
+from pages.parts.expected import spread
 from pages.parts.format import (
     NBSP,
     byte_rate,
@@ -227,7 +228,7 @@ def _estimated(b: Batching) -> list[Line]:
     low, high = (seconds(value) for value in (b.step.low, b.step.high))
     kind = "estimate" if b.scenario.source == "calibrated" else "measured rates"
     return [
-        Line("floor", "no step can be faster, counted with the caches", _time(b.beside_step.seconds, "memory")),
+        Line("floor", f"{_how_sure(b)}, counted with the caches", _time(b.beside_step.seconds, "memory")),
         Line(
             "step",
             f"the sum of its operations, each at the rate that it achieves ({kind})",
@@ -235,6 +236,12 @@ def _estimated(b: Batching) -> list[Line]:
         ),
         Line("its band", "eight of ten measurements", f"{low} to {high}"),
     ]
+
+
+def _how_sure(b: Batching) -> str:
+    """Which kind of number the floor beside an estimate is."""
+    expects = b.beside_step.expects_experts
+    return f"no step {'is' if expects else 'can be'} faster{spread(expects=expects)}"
 
 
 def _shared(b: Batching) -> list[Line]:

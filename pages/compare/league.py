@@ -40,6 +40,7 @@ class Row:
     current: whether it is the sidebar's, with its what-if.
     obstacle: why it has no price; "" where it has one.
     decode, prefill: floors of a decode step of the whole batch, and of one prompt, in seconds; nan without a price.
+    decode_expects, prefill_expects: whether those rest on the expected number of experts.
     hourly: price of one of them for an hour; ``own_hourly``: whether it was given for this one.
     """
 
@@ -49,6 +50,8 @@ class Row:
     obstacle: str
     decode: float
     prefill: float
+    decode_expects: bool
+    prefill_expects: bool
     hourly: float
     own_hourly: bool
 
@@ -169,7 +172,9 @@ class League:
     def everyone(self) -> list[Row]:
         """All rows, in the order of the catalogue."""
         prices = dict(self.prices)
-        steps = zip(self.decodes.obstacles, self.decodes.seconds, self.prefills.seconds, strict=True)
+        decodes, prefills = self.decodes, self.prefills
+        steps = zip(decodes.obstacles, decodes.seconds, prefills.seconds, strict=True)
+        expects = zip(decodes.expects_experts, prefills.expects_experts, strict=True)
         return [
             Row(
                 self,
@@ -178,10 +183,14 @@ class League:
                 obstacle=obstacle,
                 decode=float(decode),
                 prefill=float(prefill),
+                decode_expects=bool(decode_expects),
+                prefill_expects=bool(prefill_expects),
                 hourly=prices.get(hw.id, self.hourly),
                 own_hourly=hw.id in prices,
             )
-            for hw, (obstacle, decode, prefill) in zip(self.machines, steps, strict=True)
+            for hw, (obstacle, decode, prefill), (decode_expects, prefill_expects) in zip(
+                self.machines, steps, expects, strict=True
+            )
         ]
 
     @cached_property

@@ -33,7 +33,7 @@ def show() -> None:
     _which()
     with st.container(key="league_table"):
         words.table(league).draw()
-    components.note(words.below_table())
+    components.note(words.below_table(league))
     components.questions(words.questions(league), key="league_question")
     picture = ahead.chart(league_frames.picture, words.alt)
     ahead.follow(ahead.Pictures(_league, {"league_picture": picture}))

@@ -6,7 +6,8 @@ import math
 
 from pages.compare.league import League, Row
 from pages.compare.words import fitting, whole_ones
-from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
+from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text, plain
+from pages.parts.expected import limit, or_more, spread
 from pages.parts.format import (
     NBSP,
     Quantity,
@@ -57,9 +58,10 @@ def headline(league: League) -> list[Part]:
     """Where the sidebar's accelerator stands."""
     now, (place, all_) = league.current, league.placed(league.current)
     name = now.hardware.name if now.hardware.base is None else f"{now.hardware.name} (what if)"
+    decode = Ink(seconds(now.decode), "decode", strong=True)
     first: list[Part] = [
-        f"On {name}, a decode step of {sequences(league.batch)} takes at least ",
-        Ink(seconds(now.decode), "decode", strong=True),
+        f"On {name}, a decode step of {sequences(league.batch)} ",
+        *or_more("takes ", "takes at least ", decode, expects=now.decode_expects),
         f", place {place} of {all_}. ",
     ]
     best = league.fastest
@@ -97,9 +99,11 @@ def said(row: Row) -> str:
     """A dot as a sentence."""
     if not row.priced:
         return f"{row.hardware.name} has no price: {obstacle(row)}."
+    decode = or_more("takes ", "takes at least ", seconds(row.decode), expects=row.decode_expects)
+    prompt = or_more("", "at least ", seconds(row.prefill), expects=row.prefill_expects)
     return (
-        f"{row.hardware.name}{_as_changed(row)}: a decode step of {count(row.league.batch)} takes at least "
-        f"{seconds(row.decode)}, a prompt of {count(row.league.prompt)} at least {seconds(row.prefill)}; {_holds(row)}."
+        f"{row.hardware.name}{_as_changed(row)}: a decode step of {count(row.league.batch)} {plain(decode)}, "
+        f"a prompt of {count(row.league.prompt)} {plain(prompt)}; {_holds(row)}."
     )
 
 
@@ -148,11 +152,11 @@ def chosen(league: League) -> str:
 def figures(row: Row) -> list[Figure]:
     """Five numbers of one accelerator."""
     return [
-        Figure("decode step, at least", _time(row.decode), "decode"),
-        Figure("prompt, at least", _time(row.prefill), "prefill"),
+        Figure(f"decode step, {limit('at least', expects=row.decode_expects)}", _time(row.decode), "decode"),
+        Figure(f"prompt, {limit('at least', expects=row.prefill_expects)}", _time(row.prefill), "prefill"),
         Figure(f"sequences of {count(row.league.context)} that fit", _most(row)),
-        Figure("tokens/s, at most", _number(row.tokens_per_second)),
-        Figure("a million tokens, at least", _price(row.million)),
+        Figure(f"tokens/s, {limit('at most', expects=row.decode_expects)}", _number(row.tokens_per_second)),
+        Figure(f"a million tokens, {limit('at least', expects=row.decode_expects)}", _price(row.million)),
     ]
 
 
@@ -188,6 +192,7 @@ def _steps(row: Row) -> list[Line]:
     for name, floors, meaning in (("decode", league.decodes, "decode"), ("prompt", league.prefills, "prefill")):
         memory, compute = float(floors.memory_seconds[i]), float(floors.compute_seconds[i])
         nbytes, flops = float(floors.bytes[i]), float(floors.flops[i])
+        expects = bool(floors.expects_experts[i])
         longer = Ink(seconds(max(memory, compute)), meaning, strong=True)
         lines += [
             Line(
@@ -201,7 +206,7 @@ def _steps(row: Row) -> list[Line]:
                 [Ink(flop(flops), "compute"), f" ÷ {flop_rate(flops / compute)}"],
                 Ink(seconds(compute), "compute"),
             ),
-            Line(f"{name}, at least", "the longer of the two", longer),
+            Line(f"{name}, {limit('at least', expects=expects)}", "the longer of the two", longer),
         ]
     return lines
 
@@ -233,8 +238,9 @@ def _money(row: Row) -> list[Line]:
     batch, gpus = count(row.league.batch), row.league.scenario.tensor_parallel
     rate = Ink(per_second(row.tokens_per_second), strong=True)
     hour = f"{dollars(row.hourly)} an hour" + ("" if gpus == 1 else f" × {gpus} GPUs")
+    most = limit("at most", expects=row.decode_expects)
     return [
-        Line("tokens/s, at most", f"{batch} ÷ {seconds(row.decode)}", rate, gap=True),
+        Line(f"tokens/s, {most}", f"{batch} ÷ {seconds(row.decode)}", rate, gap=True),
         Line("a million tokens", f"{hour} ÷ 3,600 s ÷ {per_second(row.tokens_per_second)} × 1,000,000",
              Ink(dollars(row.million), strong=True)),
     ]  # fmt: skip
@@ -334,16 +340,21 @@ def _hourly(row: Row) -> Text:
     return Ink(price, strong=True) if row.own_hourly else Ink(price, "muted")
 
 
-def below_table() -> Text:
+def _supposes(league: League) -> str:
+    now = league.current
+    return spread(expects=now.decode_expects or now.prefill_expects)
+
+
+def below_table(league: League) -> Text:
     """What the columns mean."""
     return (
         f"{_MARKS['current']} the sidebar's accelerator. {_MARKS['preliminary']} preliminary or recalled figures. "
         "fit: sequences of this context that memory holds beside the weights; only: fewer than the batch, which then "
         "gives no tokens. decode ≥, prompt ≥: floors from the datasheet, which no step beats; so tokens/s are at most "
-        "these, and a million tokens cost at least that. estimate: the decode step by rates fitted to published "
-        "measurements, with the band of eight in ten; none where neither the accelerator nor a near relative was "
-        "measured; the arithmetic names its rates, general ones where an operation has no other. An hour in bold is a "
-        "price of its own, the others are the slider's."
+        f"these, and a million tokens cost at least that{_supposes(league)}. estimate: the decode step by rates "
+        "fitted to published measurements, with the band of eight in ten; none where neither the accelerator nor a "
+        "near relative was measured; the arithmetic names its rates, general ones where an operation has no other. An "
+        "hour in bold is a price of its own, the others are the slider's."
     )
 
 

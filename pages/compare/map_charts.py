@@ -10,6 +10,7 @@ from pages.compare.map_frames import HEIGHT
 from pages.parts import chart, format
 from pages.parts import chart_layers as layers
 from pages.parts.chart import Spec, along, at, colour, colour_field, text_width
+from pages.parts.expected import spread
 from pages.parts.plane import Plane
 
 _FACTORS, _SIZES = (0.25, 0.5, 1.0, 2.0, 4.0), (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -31,12 +32,14 @@ _SAID = {
     "gpus": "format({},',')+({}==1?' GPU':' GPUs')",
 }
 _SECONDS = format.vega(format.SECONDS, "datum.value")
+_LEAST = "(datum.expects?'':'at least ')"
+_MORE = f"(datum.expects?' or more{spread(expects=True)}':'')"
 _WAITS = "', and waits for '+(datum.meaning=='memory'?'memory':'its arithmetic')"
 _FACTOR = "format(max(datum.value,1/datum.value),',.3r')+'× as long as '"
 _VALUES = {
-    "seconds": f"'a step takes at least '+{_SECONDS}+{_WAITS}",
-    "token": f"'a token takes at least '+{_SECONDS}+{_WAITS}",
-    "cost": f"'a million tokens cost at least $'+format(datum.value,',.3r')+{_WAITS}",
+    "seconds": f"'a step takes '+{_LEAST}+{_SECONDS}+{_MORE}+{_WAITS}",
+    "token": f"'a token takes '+{_LEAST}+{_SECONDS}+{_MORE}+{_WAITS}",
+    "cost": f"'a million tokens cost '+{_LEAST}+'$'+format(datum.value,',.3r')+{_MORE}+{_WAITS}",
     "bound": (
         f"(datum.meaning=='memory'?'memory takes '+{_FACTOR}+'the arithmetic'"
         f":'the arithmetic takes '+{_FACTOR}+'memory')"

@@ -50,6 +50,7 @@ def _cells(chart: Map, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         "x0": left, "x1": right, "y0": low, "y1": high, "x": across, "y": up,
         "value": chart.values, "opacity": chart.opacity,
         "meaning": np.where(floors.compute_bound, "compute", "memory"),
+        "expects": floors.expects_experts.astype(float),
     }  # fmt: skip
     return {name: np.ravel(values) for name, values in columns.items()}
 

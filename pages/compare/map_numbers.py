@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import costmodel as cm
 from costmodel import batching
-from costmodel.fleet import Floors, what_ifs
+from costmodel.fleet import FIELDS, Floors, what_ifs
 from costmodel.frontier import crossings, frontier
 from costmodel.operations import Count
 from pages.parts import resolve
@@ -144,7 +144,7 @@ class Map:
         gpus = np.rint(np.broadcast_to(self._of(x, y, "gpus"), x.shape))
         if np.unique(gpus).size <= 1:
             return self._floors(x, y, int(gpus.flat[0]) if gpus.size else 1)
-        fields = {name: np.empty(x.shape) for name in ("memory_seconds", "compute_seconds", "bytes", "flops")}
+        fields = {name: np.empty(x.shape) for name in FIELDS}
         for size in np.unique(gpus):
             at = gpus == size
             part = self._floors(x[at], y[at], int(size))

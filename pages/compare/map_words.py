@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pages.compare.map_numbers import Map
 from pages.parts.components import Figure, Ink, Line, Part, Question
+from pages.parts.expected import limit, or_more, spread
 from pages.parts.format import (
     NBSP,
     byte_rate,
@@ -78,8 +79,18 @@ def _value(chart: Map, side: str) -> list[Part]:
     if chart.shown == "intensity":
         return ["a step does ", number, f" for each byte{waits}"]
     if chart.shown == "cost":
-        return ["a step brings a million tokens at ", number, f" or more{waits}"]
-    return ["a step takes at least ", number, f"{' a token' if chart.shown == 'token' else ''}{waits}"]
+        return ["a step brings a million tokens at ", number, f" or more{spread(expects=_expects(chart))}{waits}"]
+    floor: list[Part] = [number, " a token"] if chart.shown == "token" else [number]
+    return ["a step ", *or_more("takes ", "takes at least ", *floor, expects=_expects(chart)), waits]
+
+
+def _expects(chart: Map) -> bool:
+    """Whether the floor of the page's own step rests on the expected number of experts."""
+    return bool(chart.point.expects_experts[0])
+
+
+def _step_name(chart: Map) -> str:
+    return f"the step, {limit('at least', expects=_expects(chart))}"
 
 
 def written(chart: Map, value: float, digits: int = 3) -> str:
@@ -188,7 +199,7 @@ def figures(chart: Map) -> list[Figure]:
     return [
         Figure("memory takes", seconds(float(point.memory_seconds[0])), "memory"),
         Figure("arithmetic takes", seconds(float(point.compute_seconds[0])), "compute"),
-        Figure("the step, at least", seconds(float(point.seconds[0])), "prefill" if chart.prefill else "decode"),
+        Figure(_step_name(chart), seconds(float(point.seconds[0])), "prefill" if chart.prefill else "decode"),
         *(
             Figure(f"sides equal at {_SHORT.get(key, AXES[key])}", _turn(chart, key))
             for key in (chart.x, chart.y)
@@ -212,7 +223,7 @@ def arithmetic(chart: Map) -> list[Line]:
              Ink(seconds(memory), "memory")),
         Line("arithmetic", [Ink(flop(flops), "compute"), f" ÷ {flop_rate(flops / compute)}"],
              Ink(seconds(compute), "compute")),
-        Line("the step, at least", "the longer of the two", Ink(seconds(max(memory, compute)), strong=True)),
+        Line(_step_name(chart), "the longer of the two", Ink(seconds(max(memory, compute)), strong=True)),
         *_of_value(chart, max(memory, compute)),
     ]  # fmt: skip
     for key in (chart.x, chart.y):

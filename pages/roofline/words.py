@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
+from pages.parts.expected import or_more, spread
 from pages.parts.layers import is_sparse, keeps, over
 from pages.parts.state import MOST_SEQUENCES
 from pages.roofline.numbers import Roofline
@@ -33,7 +34,8 @@ def headline(r: Roofline) -> list[Part]:
             floor,
             ".",
         ]
-    return [f"{subject} on {r.scenario.hardware.name} cannot finish sooner than ", floor, ". ", *_idle_sentence(r)]
+    said = or_more("takes ", "cannot finish sooner than ", floor, expects=r.decode.expects_experts)
+    return [f"{subject} on {r.scenario.hardware.name} ", *said, ". ", *_idle_sentence(r)]
 
 
 def _idle_sentence(r: Roofline) -> list[Part]:
@@ -78,12 +80,13 @@ def _prompt_s_count(r: Roofline) -> list[Part]:
     counted, bound = r.prefill.seconds, r.prefill_with_caches.seconds
     count, least = (Ink(format.seconds(value), "prefill") for value in (counted, bound))
     same = count == least
+    where = spread(expects=r.prefill_with_caches.expects_experts)
     if counted <= bound:
         more: list[Part] = [] if same else ["; with all that it needs counted, the bound is ", least]
-        return ["For the prompt this count's ", count, " is a bound too", *more, "."]
+        return ["For the prompt this count's ", count, f" is a bound too{where}", *more, "."]
     head = f"For the prompt this count has the LM head on all {format.many(r.prompt, 'position')}, so its "
     end: list[Part] = ["hardly less"] if same else [least]
-    return [head, count, " is the post's count and no bound; the bound is ", *end, "."]
+    return [head, count, " is the post's count and no bound; the bound is ", *end, f"{where}."]
 
 
 def _never(r: Roofline) -> list[Part]:

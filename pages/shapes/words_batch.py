@@ -8,6 +8,7 @@ from costmodel.model import LatentAttention, Recurrent
 from costmodel.shapes import Gathered, Heads, Shape, heads
 from pages.parts import format
 from pages.parts.components import Ink, Part
+from pages.parts.expected import or_more
 from pages.parts.format import many
 from pages.parts.layers import keeps
 from pages.shapes.numbers import Shapes
@@ -89,7 +90,8 @@ def mixed(n: Shapes) -> list[Part]:
         " and ",
         Ink(many(len(n.lengths), "decode"), "decode"),
         f" are a step of {format.count(n.mixed.rows)} rows: ",
-        f"{_how_sure(n)}{together}, against ",
+        *_how_sure(n, together),
+        ", against ",
         Ink(first, "prefill"),
         " for the chunk and ",
         Ink(second, "decode"),
@@ -98,10 +100,13 @@ def mixed(n: Shapes) -> list[Part]:
     ]
 
 
-def _how_sure(n: Shapes) -> str:
+def _how_sure(n: Shapes, time: format.Quantity) -> list[Part]:
+    """How long the mixed step takes, and which kind of number that is."""
     if not n.is_floor:
-        return "about "
-    return "at least " if n.is_bound(n.mixed.step) else "in the post's count "
+        return ["about ", time]
+    if not n.is_bound(n.mixed.step):
+        return ["in the post's count ", time]
+    return or_more("", "at least ", time, expects=n.price(n.mixed.step).expects_experts)
 
 
 def _computed_for_free(n: Shapes) -> str:

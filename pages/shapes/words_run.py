@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pages.parts import format
-from pages.parts.components import Ink, Part
+from pages.parts.components import Ink, Part, plain
+from pages.parts.expected import or_more
 from pages.parts.format import many
 from pages.shapes.numbers import Shapes
 
@@ -33,7 +34,8 @@ def _take(n: Shapes) -> str:
     if not n.is_floor:
         return f"take about {total}"
     if n.run_is_bound:
-        return f"cannot take less than {total}"
+        expects = bool(n.kept.expects_experts.any())
+        return plain(or_more("take ", "cannot take less than ", total, expects=expects))
     bound = format.seconds(n.run_bounds[0].total("seconds"))
     return f"take {total} in the post's count (it has the LM head on every position; the bound is {bound})"
 

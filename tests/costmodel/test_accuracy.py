@@ -211,6 +211,17 @@ def test_what_beats_the_floor_is_told_apart_and_does_not_count() -> None:
     assert summary.floor == pytest.approx(np.median([0, 0.75]))
 
 
+def test_only_what_is_faster_than_the_fewest_experts_allow_beats_the_floor() -> None:
+    cost = cm.price(cm.model("qwen3-30b-a3b"), cm.hardware("h100-sxm"), cm.Step.decode(8, 100))
+    measured = (0.00619, cost.least_seconds, cost.least_seconds * 0.99)
+    lines = [f"qwen3-30b-a3b,h100-sxm,,,,8,100,{seconds!r}" for seconds in measured]
+    judged = judge(read_steps(table(*lines)))
+    assert (judged.floor_error > 0).all()  # the expected number of experts takes longer
+    assert list(judged.beats_floor) == [False, False, True]
+    summary = summarise(judged)
+    assert (summary.rows, summary.impossible, summary.unexpected) == (2, 1, 2)
+
+
 def test_nothing_possible_gives_no_errors() -> None:
     summary = summarise(judge(read_steps(table("llama-3.1-70b,h100-sxm,,,,1,2048,1e-9"))))
     assert (summary.rows, summary.impossible) == (0, 1)

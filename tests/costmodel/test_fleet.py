@@ -17,7 +17,7 @@ from costmodel.frontier import Edge, crossings, frontier
 QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
 ALL = [cm.hardware(name) for name in cm.hardware()]
 SAME = 1e-12
-FIELDS = ("seconds", "memory_seconds", "compute_seconds", "bytes", "flops", "intensity")
+FIELDS = ("seconds", "memory_seconds", "compute_seconds", "bytes", "flops", "intensity", "expects_experts")
 
 COMPUTE = [name for name, dtype in DTYPES.items() if dtype.unit is not None]
 MODELS = st.sampled_from(cm.model()).map(cm.model)

@@ -521,3 +521,41 @@ def test_whose_measurements_took_part():
     }
     assert fitted == {"h100-sxm": ("h100-sxm",), "b200": ("general", "b200"), "epyc-9654": ("general",)}
     assert cm.price(cm.model("qwen3-0.6b"), cm.hardware("h100-sxm"), step).fitted_on == ()
+
+
+MIXTURE = cm.model("qwen3-30b-a3b")
+
+
+@pytest.mark.parametrize("count", ["weights", "attention"])
+@pytest.mark.parametrize("name", ["qwen3-30b-a3b", "mixtral-8x7b", "deepseek-v3", "jamba-1.5-mini"])
+def test_the_least_that_a_mixture_can_take_reads_the_experts_of_one_token(name, count):
+    model, step = cm.model(name), cm.Step.decode([1, 2, 8, 64, 4096], 100)
+    cost = cm.price(model, H100, step, count=count)
+    one = cm.price(model, H100, cm.Step.decode(1, 100), count=count)
+    # beyond the experts of one token, all that more tokens bring is their own: caches, states and embedding rows
+    own = (cost.kv_bytes - one.kv_bytes) + (step.tokens - 1) * _embedding_row(model) * (count != "weights")
+    least = np.maximum((one.bytes + own) / H100.bandwidth, cost.compute_seconds)
+    np.testing.assert_allclose(cost.least_seconds, least, rtol=1e-9)
+    assert (cost.expects_experts == (least < cost.seconds * (1 - 1e-9))).all()
+    assert cost.expects_experts.tolist()[:4] == [False, True, True, True]
+
+
+def _embedding_row(model):
+    """Bytes of one row of the embedding as an operation of the bill."""
+    rows = cm.price(model, H100, cm.Step.decode(1, 100), count="attention").rows
+    return next(row["weight_bytes"] for row in rows if row["name"] == "embedding")
+
+
+def test_a_floor_says_whether_it_rests_on_the_expected_experts():
+    eight = cm.price(MIXTURE, H100, cm.Step.decode(8, 2048))
+    assert eight.expects_experts is True
+    assert f"{eight.seconds * 1e3:.2f}, {eight.least_seconds * 1e3:.2f}" == "8.20, 2.30"
+    # a long prompt waits for its arithmetic, however few experts it is sent to
+    assert cm.price(MIXTURE, H100, cm.Step.prefill(8192)).expects_experts is False
+
+
+@pytest.mark.parametrize("step", [cm.Step.decode(64, 2048), cm.Step.prefill(500), cm.Step.mixed(512, 0, 4, 2048)])
+def test_a_dense_floor_rests_on_no_expectation(step):
+    cost = cm.price(QWEN, H100, step)
+    assert cost.least_seconds == cost.seconds
+    assert cost.expects_experts is False

@@ -226,6 +226,15 @@ def test_measurements_that_cannot_be_are_named() -> None:
     assert "Your step is faster than the floor allows, so it is not compared." in text(at)
 
 
+def test_a_mixture_that_hits_fewer_experts_than_expected_counts() -> None:
+    at = upload(open_page("accuracy"), table("qwen3-30b-a3b,h100-sxm,,,8,100,0.00619"))
+    said = text(at)
+    assert not notices(at)
+    assert "Your steps (1)" in said
+    assert "Faster than the expected floor: line 2." in said
+    assert "too fast." not in said.split("Your steps (1)")[1]
+
+
 def test_a_note_is_shown_as_it_is_written() -> None:
     body = b"model,hardware,context,seconds,note\nqwen3-0.6b,h100-sxm,2048,0.002,<i>mine</i>"
     at = upload(open_page("accuracy"), body)
