@@ -287,11 +287,11 @@ def _stays(run: Run) -> Floats:
 
 
 def _seconds_on_link(run: Run) -> float:
-    """Seconds that caches spend between two pools, added up; 0 where there is one."""
-    if run.facts.pools == 1:
+    """Seconds that caches spend between two pools until the last step ends, added up; 0 where there is one pool."""
+    if run.facts.pools == 1 or not run.segments.end.size:
         return 0.0
-    spans = run.timeline[run.timeline["phase"] == TRANSFER]
-    return float((spans["end_s"] - spans["start_s"]).sum())
+    spans, end = run.timeline[run.timeline["phase"] == TRANSFER], run.segments.end.max()
+    return float((spans["end_s"].clip(upper=end) - spans["start_s"].clip(upper=end)).sum())
 
 
 def _load(run: Run, duration: float) -> dict[str, Any]:

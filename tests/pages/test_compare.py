@@ -852,8 +852,8 @@ def test_a_custom_accelerator_and_a_model_that_does_not_fit():
     assert "the weights of A alone are" in text
     refusals = [sentence for sentence in opened.notices(at) if "cannot serve these requests" in sentence]
     assert [sentence.split(". ")[1] for sentence in refusals] == [
-        f"Llama-3.1-70B does not fit into {machine}: choose more GPUs or narrower weights, or say how many KV blocks "
-        "there are, under Workload, memory and knobs."
+        f"Llama-3.1-70B does not fit into {machine}: choose more GPUs or narrower weights, keep less free on the "
+        "Memory page, or say how many KV blocks there are, under Workload, memory and knobs."
         for machine in ("H100 SXM", "Toy")
     ]
 
@@ -877,7 +877,7 @@ def test_a_memory_that_is_not_published_is_said_with_what_to_do():
     (sentence,) = opened.notices(at)
     assert sentence == (
         "B cannot serve these requests. How much memory of MI325X a program can use is not published: say how many KV "
-        "blocks there are, under Workload, memory and knobs."
+        "blocks there are, under Workload, memory and knobs, or give it on the Memory page."
     )
     assert "200 requests, independent" in app.text(at)
     assert "the Scheduler page's, under Workload, memory and knobs there; their number is not." in app.text(at)
