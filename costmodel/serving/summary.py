@@ -278,12 +278,15 @@ def _presence(run: Run, duration: float) -> dict[str, float]:
 
 
 def _stays(run: Run) -> Floats:
-    """Seconds that each request which came and was served is there: to its last token, or to the end of the run."""
+    """Seconds that each request which came and was served is there: to its last token, or to the end of the last step.
+
+    0 for one that comes later, and finds the engine stuck.
+    """
     ends, o = run.segments.end, run.outcome
     if not ends.size:
         return np.empty(0)
     left = np.where(run.finished, o.last_token, ends.max())
-    return (left - o.arrival)[~run.work.turned_away & ~np.isnan(o.arrival)]
+    return np.maximum(left - o.arrival, 0.0)[~run.work.turned_away & ~np.isnan(o.arrival)]
 
 
 def _seconds_on_link(run: Run) -> float:
