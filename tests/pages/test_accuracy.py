@@ -277,7 +277,7 @@ def test_a_link_with_an_impossible_value_is_told_and_ignored(key: str) -> None:
 def test_one_step_is_not_several_and_without_errors_none_is_given() -> None:
     judged = pd.DataFrame({"line": [2]})
     summary = accuracy.Summary(
-        rows=0, impossible=1, floor=math.nan, estimate=math.nan, estimate_p90=math.nan, in_band=math.nan
+        rows=0, impossible=1, unexpected=0, floor=math.nan, estimate=math.nan, estimate_p90=math.nan, in_band=math.nan
     )
     said = words.own_alt(judged, summary)
     assert "of 1 step, both logarithmic. All of them are faster than their floor" in said

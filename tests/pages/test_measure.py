@@ -129,7 +129,7 @@ def test_several_processors_have_no_link_so_one_answers(profile: live.Profile) -
     store.keep(profile)
     at = open_page("roofline", rates="live", tensor_parallel=2)
     (sentence,) = notices(at)
-    assert "the speed of the link between several Some CPU" in sentence
+    assert "The link between several Some CPU, 4 threads is not published" in sentence
     assert "measured on Some CPU, 4 threads" in text(at)
 
 
