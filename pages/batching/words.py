@@ -263,7 +263,7 @@ def _ends(b: Batching) -> list[Line]:
     if b.fit is not None:
         each = gibibytes(b.fit.sequence_bytes)
         room = gibibytes(max(0.0, b.fit.kv_pool_bytes))
-        gpus = f", × {b.scenario.tensor_parallel} GPUs" if b.fits_whole_caches else ""
+        gpus = f", × {b.fit.pools} GPUs" if b.fit.pools > 1 else ""
         expression = f"{room} left beside the weights ÷ {each} a sequence, in whole ones{gpus}"
         lines.append(Line("memory ends", expression, f"B = {count(b.fit.max_batch)}", gap=not lines))
     return lines

@@ -9,9 +9,8 @@ import costmodel as cm
 from costmodel import compare
 from costmodel.dtypes import DTYPES
 from pages.compare import words
-from pages.compare.numbers import Pair, Side, holders
+from pages.compare.numbers import Pair, Side
 from pages.compare.words import changed, faster, times, unchanged
-from pages.memory.numbers import Memory
 from pages.parts import format
 from pages.parts.components import Column, Table, Text
 from pages.parts.layers import mixer_name, mixer_sizes, mlp_name, mlp_sizes
@@ -193,7 +192,7 @@ def _values(p: Pair) -> str:
     """What decides how many values a token leaves on a GPU."""
     if p.other_model:
         return "values a token in the other model"
-    a, b = (side.gpus // holders(side.memory) for side in p.sides)
+    a, b = (side.gpus // side.memory.fit.pools for side in p.sides)
     return "values a token on each GPU" if a != b else "what whole blocks and windows keep"
 
 
@@ -210,7 +209,7 @@ def _fits_reason(p: Pair) -> str:
             return f"the weights of {side.name} {alone} are {over} more than its memory may hold"
         if not side.memory.fit.max_batch:
             return f"beside the weights of {side.name} there is no room for one sequence"
-    room, own, gpus, most = (b / a for a, b in zip(*(_filling(side.memory) for side in p.sides), strict=True))
+    room, own, gpus, most = (b / a for a, b in zip(*(_filling(side.memory.fit) for side in p.sides), strict=True))
     causes = [
         ("room beside the weights", room),
         (f"the {words.own_name(p)}", own),
@@ -220,10 +219,9 @@ def _fits_reason(p: Pair) -> str:
     return _why(causes)
 
 
-def _filling(memory: Memory) -> tuple[float, ...]:
+def _filling(fit: cm.Fit) -> tuple[float, ...]:
     """Room beside the weights, what a sequence keeps, GPUs with their own, and the sequences that it all comes to."""
-    fit = memory.fit
-    return fit.kv_pool_bytes, fit.sequence_bytes, holders(memory), fit.max_batch
+    return fit.kv_pool_bytes, fit.sequence_bytes, fit.pools, fit.max_batch
 
 
 # ---- money and sizes -----------------------------------------------------------------------------------------

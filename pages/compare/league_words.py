@@ -228,7 +228,7 @@ def _room(row: Row) -> list[Line]:
         )
     ]
     if fit.kv_pool_bytes > 0 and fit.sequence_bytes:
-        lines.append(Line("sequences that fit", whole_ones(str(pool), row.memory), count(fit.max_batch)))
+        lines.append(Line("sequences that fit", whole_ones(str(pool), fit), count(fit.max_batch)))
     return lines
 
 

@@ -60,11 +60,6 @@ class Side:
         return self.scenario.tensor_parallel
 
 
-def holders(memory: Memory) -> int:
-    """GPUs that each hold sequences of their own: all where attention is data parallel, else the group is as one."""
-    return memory.gpus if memory.attention_parallel == "data" else 1
-
-
 @lru_cache(maxsize=64)
 def side(**fields: Any) -> Side:
     """A side, kept with the numbers that it has worked out: only one of the two changes with a slider."""

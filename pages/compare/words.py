@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from costmodel import Cost
+from costmodel import Cost, Fit
 from costmodel.compare import Bound, Contribution, FloorRatio
 from costmodel.compare import Side as OneSide
-from pages.compare.numbers import Pair, Side, holders
-from pages.memory.numbers import Memory
+from pages.compare.numbers import Pair, Side
 from pages.parts import borrowed, codec, format
 from pages.parts.components import Html, Ink, Line, Part
 from pages.parts.layers import keeps
@@ -255,15 +254,14 @@ def _fits(side: Side) -> list[Line]:
     )
     kept = f" − {reserve}" if fit.reserve_bytes else ""
     room = f"({usable} × {side.memory.utilization:g} − {weights}{kept})"
-    expression = whole_ones(room if fit.kv_pool_bytes > 0 else f"max(0, {room})", side.memory)
+    expression = whole_ones(room if fit.kv_pool_bytes > 0 else f"max(0, {room})", fit)
     return [Line(f"sequences that fit, {side.name}", expression, format.count(fit.max_batch), gap=True)]
 
 
-def whole_ones(room: str, memory: Memory) -> str:
+def whole_ones(room: str, fit: Fit) -> str:
     """How many sequences fit into ``room`` on each GPU that holds its own, as an expression."""
-    gpus = holders(memory)
-    each = f"{room} ÷ {format.gibibytes(memory.fit.sequence_bytes, 4)} each, in whole ones"
-    return each if gpus == 1 else f"{each}, × {format.many(gpus, 'GPU')}"
+    each = f"{room} ÷ {format.gibibytes(fit.sequence_bytes, 4)} each, in whole ones"
+    return each if fit.pools == 1 else f"{each}, × {format.many(fit.pools, 'GPU')}"
 
 
 def _million(p: Pair, side: Side) -> Line:
