@@ -61,6 +61,7 @@ def test_rows_are_sorted_and_filtered_and_a_reload_keeps_it(page: Page) -> None:
     choose(page, "league_vendor", "Google")
     google = [name for name in cm.hardware() if cm.hardware(name).vendor == "Google"]
     expect(rows(page)).to_have_count(len(google), timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("league_vendor=Google"), timeout=RUN_MS)
     page.reload()
     settle(page)
     expect(rows(page)).to_have_count(len(google), timeout=RUN_MS)
@@ -128,6 +129,7 @@ def test_other_axes_draw_another_map_and_the_same_twice_is_refused(page: Page) -
     choose(page, "map_x", "compute ×")
     expect(page.get_by_role("alert")).to_contain_text("Both axes are the same", timeout=RUN_MS)
     expect(page.locator(".st-key-map_picture")).to_have_count(0)
+    expect(page).to_have_url(re.compile("map_x=compute_x"), timeout=RUN_MS)
     page.reload()
     settle(page)
-    expect(page.get_by_role("alert")).to_contain_text("Both axes are the same")
+    expect(page.get_by_role("alert")).to_contain_text("Both axes are the same", timeout=RUN_MS)
