@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 NBSP = "\u00a0"
@@ -70,9 +71,14 @@ def significant(value: float, digits: int = 3, *, trim: bool = False) -> str:
     >>> significant(355.8), significant(1.1919), significant(0.0), significant(2.0, trim=True), significant(123456.0)
     ('356', '1.19', '0', '2', '123,000')
     """
+    return _rounded(float(value), digits, trim)
+
+
+@lru_cache(maxsize=4096)  # a table's figures come again with each move, and twice where a picture says them too
+def _rounded(value: float, digits: int, trim: bool) -> str:  # noqa: FBT001  # by position, for the cache
     if not math.isfinite(value) or value == 0:
         return _not_a_number(value)
-    exact = Decimal(float(value))
+    exact = Decimal(value)
     rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_HALF_UP)
     decimals = max(0, digits - 1 - rounded.adjusted())
     text = f"{rounded:,.{decimals}f}".replace("-", "−")
@@ -85,15 +91,20 @@ def quantity(value: float, ladder: Ladder, digits: int = 3, *, trim: bool = Fals
     >>> str(quantity(9.9996e-4, SECONDS)).replace(NBSP, " "), str(quantity(2**30, BYTES)).replace(NBSP, " ")
     ('1.00 ms', '1.07 GB')
     """
+    return _quantity(float(value), ladder, digits, trim)
+
+
+@lru_cache(maxsize=4096)
+def _quantity(value: float, ladder: Ladder, digits: int, trim: bool) -> Quantity:  # noqa: FBT001  # as above
+    base = ladder[_home(ladder)][1]
     if not math.isfinite(value) or value == 0:
-        base = ladder[_home(ladder)][1]
-        return Quantity(_not_a_number(value), "" if math.isnan(value) else base, float(value), base)
+        return Quantity(_not_a_number(value), "" if math.isnan(value) else base, value, base)
     scale, unit = ladder[0]
     for next_scale, next_unit in ladder[1:]:
         if abs(value) < next_scale * _almost_one(digits):
             break
         scale, unit = next_scale, next_unit
-    return Quantity(significant(value / scale, digits, trim=trim), unit, float(value), ladder[_home(ladder)][1])
+    return Quantity(significant(value / scale, digits, trim=trim), unit, value, base)
 
 
 def seconds(value: float, digits: int = 3) -> Quantity:
