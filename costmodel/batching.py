@@ -203,6 +203,7 @@ class Way:
     ----------
     seconds, low, high: of each step, and its band.
     prompt: tokens of the prompt in each step. decoding: whether the other sequences are in it, a token each.
+    expects_experts: whether the floor of each rests on the expected number of distinct experts.
     """
 
     seconds: Array
@@ -210,6 +211,7 @@ class Way:
     high: Array
     prompt: Array
     decoding: NDArray[np.bool_]
+    expects_experts: NDArray[np.bool_]
 
     @property
     def longest_wait(self) -> float:
@@ -238,8 +240,9 @@ class Way:
 def apart(price: Price, prompt: float, batch: float, context: float) -> Way:
     """Give the prompt a step, then the ``batch`` sequences over ``context`` cached tokens theirs."""
     costs = price(Step.prefill(prompt)), price(Step.decode(batch, context))
-    seconds, low, high = (np.array([getattr(cost, name) for cost in costs]) for name in ("seconds", "low", "high"))
-    return Way(seconds, low, high, prompt=np.array([prompt, 0.0]), decoding=np.array([False, True]))
+    columns = ("seconds", "low", "high", "expects_experts")
+    seconds, low, high, expects = (np.array([getattr(cost, name) for cost in costs]) for name in columns)
+    return Way(seconds, low, high, np.array([prompt, 0.0]), np.array([False, True]), expects)
 
 
 def together(price: Price, prompt: float, batch: float, context: float) -> Way:
@@ -261,7 +264,8 @@ def chunked(price: Price, prompt: float, batch: float, context: float, *, chunk:
     new = np.minimum(chunk, prompt - done)
     ends = (done + new >= prompt).astype(float)
     cost = price(Step.mixed(new, done, batch, context + steps, chunk_logits=ends))
-    return Way(cost.seconds, cost.low, cost.high, prompt=new.astype(float), decoding=np.ones(new.shape, dtype=bool))
+    decoding = np.ones(new.shape, dtype=bool)
+    return Way(cost.seconds, cost.low, cost.high, new.astype(float), decoding, cost.expects_experts)
 
 
 def memory_bound_chunk(price: Price, batch: float, context: float, cached: float = 0) -> float:

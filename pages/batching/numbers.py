@@ -283,6 +283,11 @@ class Arrival:
         """A step each, one together, and chunks."""
         return self._ways(self.load.price)
 
+    @cached_property
+    def bounds(self) -> dict[str, batching.Way]:
+        """The same as floors with the caches counted."""
+        return self._ways(self.load.floor)
+
     def _ways(self, price: Callable[[cm.Step], cm.Cost]) -> dict[str, batching.Way]:
         where = self.prompt, self.load.batch, self.load.context
         return {
@@ -311,8 +316,13 @@ class Arrival:
         """Whether no way can be faster than it says: the post's count has the LM head on all of the prompt."""
         if self.load.counts_caches:
             return not self.load.estimates
-        bounds = self._ways(self.load.floor)
-        return all(bool(np.all(way.seconds <= bounds[name].seconds)) for name, way in self.ways.items())
+        return all(bool(np.all(way.seconds <= self.bounds[name].seconds)) for name, way in self.ways.items())
+
+    @cached_property
+    def expects_experts(self) -> bool:
+        """Whether what is a bound of the ways, or is with the caches counted, rests on the expected experts."""
+        ways = self.ways if self.is_bound else self.bounds
+        return any(bool(way.expects_experts.any()) for way in ways.values())
 
     def mixed(self, price: Callable[[cm.Step], cm.Cost], chunk: Any) -> cm.Cost:
         """Price of the first chunk beside the decodes."""

@@ -7,7 +7,7 @@ import math
 import costmodel as cm
 from pages.batching.numbers import Batching
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
-from pages.parts.expected import spread
+from pages.parts.expected import no_faster
 from pages.parts.format import (
     NBSP,
     byte_rate,
@@ -240,8 +240,7 @@ def _estimated(b: Batching) -> list[Line]:
 
 def _how_sure(b: Batching) -> str:
     """Which kind of number the floor beside an estimate is."""
-    expects = b.beside_step.expects_experts
-    return f"no step {'is' if expects else 'can be'} faster{spread(expects=expects)}"
+    return no_faster(expects=b.beside_step.expects_experts)
 
 
 def _shared(b: Batching) -> list[Line]:

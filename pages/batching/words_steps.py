@@ -9,6 +9,7 @@ from costmodel.batching import Way, expected_tokens, gains_always
 from costmodel.price import Cost
 from pages.batching.numbers import Arrival, Drafting
 from pages.parts.components import Column, Ink, Line, Part, Question, Table, Text
+from pages.parts.expected import spread
 from pages.parts.format import count, gigabytes, many, percent, seconds, sequences, significant, times, tokens
 
 _LARGEST_CHUNK = 16_384  # end of its slider
@@ -105,16 +106,21 @@ def _wait(row: _Row) -> Text:
 
 def ways_note(a: Arrival) -> Text:
     """What the table's columns mean."""
-    kind = {"datasheet": "Floors", "calibrated": "Estimates", "live": "From what was measured"}[a.load.scenario.source]
-    if not (a.load.estimates or a.is_bound):
-        kind = (
-            "The post's count, with the LM head on all positions of the prompt: no bounds. They are bounds with the "
-            "caches counted"
-        )
     return (
-        f"{kind}. Alone, {sequences(a.load.batch)} would get a token every {seconds(a.load.latency)}. "
+        f"{_how_sure(a)}. Alone, {sequences(a.load.batch)} would get a token every {seconds(a.load.latency)}. "
         "They fall behind by what the steps take beyond that, until the prompt is in."
     )
+
+
+def _how_sure(a: Arrival) -> str:
+    """Which kind of numbers the ways are."""
+    if a.load.estimates:
+        return {"calibrated": "Estimates", "live": "From what was measured"}[a.load.scenario.source]
+    where = spread(expects=a.expects_experts)
+    if a.is_bound:
+        return f"Floors{where}"
+    head = "The post's count, with the LM head on all positions of the prompt: no bounds"
+    return f"{head}. They are bounds with the caches counted{where}"
 
 
 def ways_alt(a: Arrival) -> str:

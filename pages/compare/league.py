@@ -157,6 +157,11 @@ class League:
         """The step of one prompt on each, all counted: the post's count is no bound of a prompt."""
         return self._priced(cm.Step.prefill(self.prompt), "attention")
 
+    @cached_property
+    def expects_experts(self) -> tuple[bool, bool]:
+        """Whether on one of them the floor of the decode step, and of the prompt, rests on the expected experts."""
+        return bool(self.decodes.expects_experts.any()), bool(self.prefills.expects_experts.any())
+
     def _priced(self, step: cm.Step, count: Count) -> Fleet:
         s = self.scenario
         return fleet(

@@ -8,18 +8,23 @@ from pages.compare.league_frames import HEIGHT
 from pages.parts import chart_layers as layers
 from pages.parts import format
 from pages.parts.chart import Spec, along, at, colour
+from pages.parts.expected import limit
 from pages.parts.plane import FINE, Plane
 
 _SHAPES = "{fits:'circle',out:'circle',unknown:'triangle-up'}[datum.state]||'circle'"
 
 
 @st.cache_resource(show_spinner=False)
-def league_spec() -> Spec:
-    """Dots over two logarithmic times; nearer to the lower left corner is faster in both."""
+def league_spec(expects: tuple[bool, bool]) -> Spec:
+    """Dots over two logarithmic times; nearer to the lower left corner is faster in both.
+
+    ``expects``: whether floors of the decode step, and of the prompt, rest on the expected number of experts.
+    """
+    decode, prompt = (limit("at least", expects=rests) for rests in expects)
     plane = Plane(
         HEIGHT,
-        "decode step, at least",
-        "prompt, at least",
+        f"decode step, {decode}",
+        f"prompt, {prompt}",
         x_units=format.SECONDS,
         y_units=format.SECONDS,
         x_ticks=FINE,

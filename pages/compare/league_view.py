@@ -19,9 +19,8 @@ def show() -> None:
     """Draw the view."""
     league = _league()
     components.top(league.scenario, *words.headline(league), context="floors from datasheets; nothing measured")
-    layers.draw(
-        league_charts.league_spec(), league_frames.picture(league), key="league_picture", message=words.alt(league)
-    )
+    spec = league_charts.league_spec(league.expects_experts)
+    layers.draw(spec, league_frames.picture(league), key="league_picture", message=words.alt(league))
     _workload()
     components.note(words.below_picture(league))
 

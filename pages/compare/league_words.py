@@ -341,8 +341,7 @@ def _hourly(row: Row) -> Text:
 
 
 def _supposes(league: League) -> str:
-    now = league.current
-    return spread(expects=now.decode_expects or now.prefill_expects)
+    return spread(expects=any(league.expects_experts))
 
 
 def below_table(league: League) -> Text:

@@ -12,13 +12,15 @@ import live
 from costmodel.dtypes import DTYPES, KV_DTYPES
 from pages.parts import codec, live_rates, resolve, state
 from pages.parts.components import caption, complaint, markup
+from pages.parts.expected import no_faster
+from pages.parts.layers import is_sparse
 from pages.parts.scenario import Scenario, what_if
 
 _SCENARIO = "_scenario"
 _SOURCES = {
-    "datasheet": ("○ datasheet", "the floor: no step can be faster"),
-    "calibrated": ("◐ calibrated", "an estimate, fitted to published measurements"),
-    "live": ("● live", resolve.NOT_MEASURED),
+    "datasheet": "○ datasheet",
+    "calibrated": "◐ calibrated",
+    "live": "● live",
 }
 
 
@@ -241,9 +243,9 @@ def _source(model: cm.Model, hw: cm.Hardware) -> None:
     caption("Who answers")
     profile = live_rates.profile()
     missing = resolve.unmeasured(profile, model)
-    captions = {"datasheet": _SOURCES["datasheet"][1]}
+    captions = {"datasheet": f"the floor: {no_faster(expects=is_sparse(model))}"}
     if resolve.calibrated(model, hw):
-        captions["calibrated"] = _SOURCES["calibrated"][1]
+        captions["calibrated"] = "an estimate, fitted to published measurements"
     if profile and not missing:
         captions["live"] = live_rates.described(profile)
     asked = state.value("rates")
@@ -254,7 +256,7 @@ def _source(model: cm.Model, hw: cm.Hardware) -> None:
         "Who answers",
         list(captions),
         key="rates",
-        format_func=lambda name: _SOURCES[name][0],
+        format_func=_SOURCES.__getitem__,
         captions=list(captions.values()),
         label_visibility="collapsed",
         persist_state="session",
@@ -263,7 +265,7 @@ def _source(model: cm.Model, hw: cm.Hardware) -> None:
         live_rates.watch()
     elif missing:
         note = markup(missing if profile is None else f"not for this model: {missing}")
-        st.html(f'<p class="sc-later muted">{_SOURCES["live"][0]}<br><small>{note}</small></p>')
+        st.html(f'<p class="sc-later muted">{_SOURCES["live"]}<br><small>{note}</small></p>')
 
 
 def _pin() -> None:

@@ -26,7 +26,16 @@ def or_more(take: str, bound: str, *floor: Part, expects: bool) -> list[Part]:
 def limit(words: str, *, expects: bool) -> str:
     """The same for the name of a figure.
 
-    >>> limit("at least", expects=True), limit("at most", expects=False)
-    ('expected at least', 'at most')
+    >>> limit("at least", expects=True), limit("at most", expects=False), limit("floor of the step", expects=True)
+    ('expected at least', 'at most', 'expected floor of the step')
     """
     return f"expected {words}" if expects else words
+
+
+def no_faster(*, expects: bool) -> str:
+    """The same as a clause of its own.
+
+    >>> no_faster(expects=False)
+    'no step can be faster'
+    """
+    return f"no step {'is' if expects else 'can be'} faster{spread(expects=expects)}"

@@ -7,6 +7,7 @@ from costmodel.price import Cost
 from costmodel.shapes import Shape
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Line, Part, Question, Text
+from pages.parts.expected import limit, spread
 from pages.parts.format import many
 from pages.shapes.numbers import Shapes
 
@@ -151,7 +152,14 @@ def figures(n: Shapes) -> list[Figure]:
 def _time_name(n: Shapes) -> str:
     if not n.is_floor:
         return "estimate of the step"
-    return "floor of the step" if n.steps_are_bounds else "time in the post's count"
+    if not n.steps_are_bounds:
+        return "time in the post's count"
+    return limit("floor of the step", expects=_expects(n.prefill_cost, n.other_cost))
+
+
+def _expects(*floors: Cost) -> bool:
+    """Whether one of these rests on the expected number of experts."""
+    return any(bool(floor.expects_experts) for floor in floors)
 
 
 def _pair(first: float, second: float, ladder: format.Ladder) -> format.Quantity:
@@ -213,8 +221,10 @@ def _counted(n: Shapes) -> str:
     post = " The figures count every matrix on every token, the LM head too, as the post does, and no caches"
     if n.steps_are_bounds:
         return f"{post}."
-    first, second = (n.scenario.price(step, "attention").seconds for step in (n.prefill_step, n.other_step))
-    return f"{post}: for a prompt that is no bound. The bounds of the two are {_pair(first, second, format.SECONDS)}."
+    first, second = (n.scenario.price(step, "attention") for step in (n.prefill_step, n.other_step))
+    bounds = _pair(first.seconds, second.seconds, format.SECONDS)
+    where = spread(expects=_expects(first, second))
+    return f"{post}: for a prompt that is no bound. The bounds of the two are {bounds}{where}."
 
 
 # ---- the arithmetic -------------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from costmodel.shapes import Bill
 from pages.parts import format
 from pages.parts.components import Ink, Part, plain
-from pages.parts.expected import or_more
+from pages.parts.expected import limit, or_more, spread
 from pages.parts.format import many
 from pages.shapes.numbers import Shapes
 
@@ -34,17 +35,22 @@ def _take(n: Shapes) -> str:
     if not n.is_floor:
         return f"take about {total}"
     if n.run_is_bound:
-        expects = bool(n.kept.expects_experts.any())
-        return plain(or_more("take ", "cannot take less than ", total, expects=expects))
-    bound = format.seconds(n.run_bounds[0].total("seconds"))
+        return plain(or_more("take ", "cannot take less than ", total, expects=_expects(n.kept)))
+    least = n.run_bounds[0]
+    bound = f"{format.seconds(least.total('seconds'))}{spread(expects=_expects(least))}"
     return f"take {total} in the post's count (it has the LM head on every position; the bound is {bound})"
+
+
+def _expects(*bills: Bill) -> bool:
+    """Whether a step of these rests on the expected number of experts."""
+    return any(bool(bill.expects_experts.any()) for bill in bills)
 
 
 def time_name(n: Shapes) -> str:
     """What the times of the bill are."""
     if not n.is_floor:
         return "estimate"
-    return "floor" if n.run_steps_are_bounds else "post's count"
+    return limit("floor", expects=_expects(n.kept, n.repeated)) if n.run_steps_are_bounds else "post's count"
 
 
 def triangle(n: Shapes) -> list[Part]:

@@ -228,8 +228,11 @@ def test_what_are_no_prices_is_refused_in_a_sentence(packed):
     ],
 )
 def test_no_name_meets_another_at_any_width(asked, width):
-    data = {name: frame.to_pandas() for name, frame in league_frames.picture(league(**asked)).items()}
-    drawn = drawing.svg(league_charts.league_spec(), {**data, "message": data["frame"]}, width=width)
+    shown = league(**asked)
+    data = {name: frame.to_pandas() for name, frame in league_frames.picture(shown).items()}
+    drawn = drawing.svg(
+        league_charts.league_spec(shown.expects_experts), {**data, "message": data["frame"]}, width=width
+    )
     assert drawing.collisions(drawn) == []
     names = [label.text for label in drawing.labels(drawn)]
     assert "H100 SXM" in names

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 import costmodel as cm
-from pages.compare import map_charts, map_frames
+from pages.compare import league_charts, map_charts, map_frames
 from pages.parts import format
 from pages.parts.expected import SPREAD
 from pages.parts.scenario import Scenario
 from tests.pages import drawing
 from tests.pages.app import figures, open_app, text
+from tests.pages.test_compare_league import league
 from tests.pages.test_compare_map import plane
 
 MIXTURE, H100 = cm.model("qwen3-30b-a3b"), cm.hardware("h100-sxm")
@@ -67,3 +68,42 @@ def test_a_cell_of_the_map_says_whether_experts_are_expected(shown: str) -> None
     assert SPREAD not in one
     assert " at least " not in many
     assert f" or more {SPREAD}, and waits for memory." in many
+
+
+@pytest.mark.parametrize("count", ["weights", "attention"])
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("batching", "(Floors|They are bounds with the caches counted)"),
+        ("shapes", "(The bounds of the two are [^.]+?|[Ff]loor of the step)"),
+    ],
+)
+@pytest.mark.parametrize("prompt", [6, 500])
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "mixtral-8x7b", "qwen3-30b-a3b"])
+def test_a_floor_in_a_note_says_what_it_rests_on(model: str, page: str, says: str, count: str, prompt: int) -> None:
+    """Also of several steps, where one of them may find fewer experts than expected."""
+    asked = {"model": model, "hardware": "mi300x", "batch": 8, "count": count, "prompt": prompt, "tokens": prompt}
+    said = text(open_app(page, **asked))
+    expected = f"{says} {SPREAD}|expected floor of the step" if model != "qwen3-0.6b" else f"{says}(?! {SPREAD})"
+    assert re.search(expected, said)
+    assert (SPREAD in said or "expected floor of the step" in said) == (model != "qwen3-0.6b")
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "mixtral-8x7b", "qwen3-30b-a3b"])
+def test_the_axes_of_the_league_say_what_the_floors_along_them_are(model: str, batch: int) -> None:
+    shown = league(Scenario(cm.model(model), H100, cm.Precision()), batch=batch)
+    titles = [
+        label for label in str(league_charts.league_spec(shown.expects_experts)).split("'") if "at least" in label
+    ]
+    for title, name in zip(titles, ("decode", "prefill"), strict=True):
+        assert ("expected at least" in title) == any(getattr(row, f"{name}_expects") for row in shown.everyone)
+
+
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "mixtral-8x7b"])
+def test_the_sidebar_says_of_a_floor_what_is_true_for_the_model(model: str) -> None:
+    at = open_app("roofline", model=model)
+    caption = at.radio(key="rates").proto.captions[0]
+    assert caption == (
+        "the floor: no step can be faster" if model == "qwen3-0.6b" else f"the floor: no step is faster {SPREAD}"
+    )
