@@ -313,6 +313,8 @@ def _intensity_end(b: Batching, context: float, end: float) -> dict[str, Any]:
     if crossing is not None:
         number = format.count(crossing)
         words = {"text": f"{cached}: crosses at B = {number}", "short": f"{cached}: B = {number}"}
+        if crossing <= 1:
+            words = {"text": f"{cached}: compute-bound from the first on", "short": f"{cached}: from the first"}
         at = min(crossing, b.right)
     inside, high = at < b.right, crossing is not None or end > b.ridge / _NEAR_RIDGE
     height = float(b.floor(cm.Step.decode(at, context)).intensity) if inside else end

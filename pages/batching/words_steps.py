@@ -180,6 +180,8 @@ def free_lines(a: Arrival) -> list[Line]:
 
 def _left(a: Arrival, crossing: float) -> str:
     """T* − B; hundredths of T* are cut, not rounded, so that the whole tokens stay what they are."""
+    if crossing <= 1:
+        return "the arithmetic is the longer side from the first token on"
     whole = "in whole ones" if a.room_of_weights >= 1 else "less than one"
     return f"T* − B = {math.floor(100 * crossing) / 100:,.2f} − {count(a.load.batch)}, {whole}"
 

@@ -121,13 +121,23 @@ def _turns(p: Pair) -> Iterable[Delta]:
 def _crossing(p: Pair, ridge: float) -> Delta:
     name = "crossing T*, tokens"
     found = [side.batching.weights_crossing for side in p.sides]
-    values = ["never" if at is None else format.count(at) for at in found]
+    values = [_turns_at(at) for at in found]
     a, b = found
-    if a is None or b is None:
-        who = " and ".join(side.name for side, at in zip(p.sides, found, strict=True) if at is None)
-        return Delta(name, values, _UNKNOWN, f"steps of {who} never turn compute-bound")
+    if a is None or b is None or min(a, b) <= 1:
+        never = " and ".join(side.name for side, at in zip(p.sides, found, strict=True) if at is None)
+        first = " and ".join(side.name for side, at in zip(p.sides, found, strict=True) if at is not None and at <= 1)
+        reasons = [f"steps of {never} never turn compute-bound"] if never else []
+        reasons += [f"steps of {first} are compute-bound from the first token on"] if first else []
+        return Delta(name, values, _UNKNOWN, ", ".join(reasons))
     causes = [("the ridge", ridge), ("the bytes for each FLOP", b / a / ridge)]
     return Delta(name, values, times(a, b, format.count), _why(causes))
+
+
+def _turns_at(crossing: float | None) -> str:
+    """T* of one side; below one token there is nothing to cross."""
+    if crossing is None:
+        return "never"
+    return format.count(crossing) if crossing > 1 else "≤ 1"
 
 
 # ---- memory --------------------------------------------------------------------------------------------------

@@ -236,8 +236,10 @@ def _crossing(side: Side) -> Rule:
     at = side.crossing
     if at is None:
         return Rule(side, math.inf, 1.0, "decode steps never cross", "never crosses")
-    number = format.count(at)
     seconds = float(side.roofline.floor.price(cm.Step.decode(at, side.context), side.count).seconds)
+    if at <= 1:
+        return Rule(side, at, seconds, "compute-bound from the first token on", "T* ≤ 1")
+    number = format.count(at)
     return Rule(side, at, seconds, f"compute-bound from T* = {number}", f"T* = {number}")
 
 

@@ -86,6 +86,9 @@ def _turn(side: Side) -> Iterable[Rule]:
         yield Rule(side, math.inf, 1.0, "never compute-bound", "never crosses")
         return
     reached = float(side.batching.floor(cm.Step.decode(at, side.context)).intensity)
+    if at <= 1:
+        yield Rule(side, at, reached, "compute-bound from the first sequence on", "from the first")
+        return
     number = format.count(at)
     yield Rule(side, at, reached, f"compute-bound from B = {number}", f"from {number}")
 

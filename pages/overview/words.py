@@ -69,18 +69,22 @@ def _kept(o: Overview) -> str:
 def alt(o: Overview) -> str:
     """The message of the picture."""
     each = o.decode.seconds / o.batch
-    crossing = (
-        "The two never cross."
-        if o.crossing is None
-        else f"They cross at {format.many(o.crossing, 'token')}, and from there each token is waited for."
-    )
     return (
         f"Time of a step of {o.scenario.model.name} on {o.scenario.hardware.name} against the tokens in it. The "
         f"weights take {format.seconds(o.token.memory_seconds)} for one token, its arithmetic "
-        f"{format.seconds(o.token.compute_seconds, 2)}. {crossing} {format.sequences(o.batch)} decoding: "
+        f"{format.seconds(o.token.compute_seconds, 2)}. {_cross(o.crossing)} {format.sequences(o.batch)} decoding: "
         f"{format.seconds(o.decode.seconds)} a step, {format.seconds(each)} a token. Prefill of "
         f"{format.count(o.prompt)}: {format.seconds(o.prefill.seconds)}."
     )
+
+
+def _cross(at: float | None) -> str:
+    """Where the two lines cross, in tokens; below one there is nothing to cross."""
+    if at is None:
+        return "The two never cross."
+    if at <= 1:
+        return "Arithmetic is ahead from the first token on, and each token is waited for."
+    return f"They cross at {format.many(at, 'token')}, and from there each token is waited for."
 
 
 @dataclass(frozen=True)

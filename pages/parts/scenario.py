@@ -78,7 +78,7 @@ class Scenario:
         )
 
     def crossing(self, context: float = 0, count: Count = "weights", phase: str = "decode") -> float | None:
-        """T* of its floor, as ``cm.crossing``. Searched once for everybody: no batch changes it."""
+        """T* of its floor, as ``cm.crossing``: 1 where it lies below. Searched once for all: no batch changes it."""
         return _crossing(self.model, self.hardware, context, count, phase, self.precision, self.tensor_parallel)
 
     def asymptote(self, context: float) -> float:

@@ -121,9 +121,16 @@ def figures(r: Roofline) -> list[Figure]:
             if r.estimates
             else []
         ),
-        Figure("crossing T*", "never" if r.crossing is None else format.tokens(r.crossing)),
+        Figure("crossing T*", _crossing(r.crossing)),
         Figure(f"{who.split()[0]} idle", format.percent(share), meaning),
     ]
+
+
+def _crossing(at: float | None) -> format.Quantity | str:
+    """T* as a figure; below one token there is nothing to cross."""
+    if at is None:
+        return "never"
+    return format.tokens(at) if at > 1 else format.Quantity("≤ 1", "token", at, "tokens")
 
 
 def _read(r: Roofline) -> Figure:

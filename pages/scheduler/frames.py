@@ -123,7 +123,7 @@ def frame(run: serving.Run, window: Window, crossing: float | None, budget: int 
         t1=window.end,
         rows=float(max(min(len(run.requests), MOST_REQUESTS), 1)),
         tokens=most,
-        crossing=crossing if crossing is not None and crossing <= most else math.nan,
+        crossing=crossing if crossing is not None and 1 < crossing <= most else math.nan,
         blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),  # nan is not below
         pool=pool,
         waiting=max(waiting, 1.0),

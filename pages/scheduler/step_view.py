@@ -99,7 +99,7 @@ def budget_bar(view: StepView, crossing: float | None) -> Html:
         f'<i class="{meaning}" style="width:{100 * amount / total:.3f}%"></i>' for meaning, amount in shares if amount
     )
     mark = ""
-    if crossing is not None and crossing <= total:
+    if crossing is not None and 1 < crossing <= total:
         place = 100 * crossing / total
         mark = f'<u style="left:{place:.2f}%"><span>T* = {format.count(crossing)}</span></u>'
     of = f"of a budget of {format.count(view.budget)}" if view.budget else "; this policy has no budget of tokens"
