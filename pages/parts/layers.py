@@ -107,6 +107,16 @@ def keeps(model: Model, context: float | None = None, *, number: float = 1) -> s
     return " and ".join(part for part in (cache, state) if part)
 
 
+def block(model: Model) -> str:
+    """The name of a block, in which an engine counts its room: a model with states alone puts no KV into it.
+
+    >>> from costmodel.catalog import model
+    >>> block(model("qwen3-0.6b")), block(model("jamba-1.5-mini")), block(model("mamba-2.8b"))
+    ('KV block', 'KV block', 'block')
+    """
+    return "KV block" if model.kv_values_per_token else "block"
+
+
 def over(model: Model, context: float) -> str:
     """What a decode step goes over, after its name: nothing where no layer has a cache.
 

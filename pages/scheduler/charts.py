@@ -19,7 +19,7 @@ _WAITING = (598, HEIGHT)
 _TIME = format.vega(format.SECONDS, "datum.value", 3, trim=True)
 
 
-def _first(field: str, otherwise: float) -> str:
+def _first(field: str, otherwise: float | str) -> str:
     return chart.first("frame", field, otherwise)
 
 
@@ -141,8 +141,6 @@ def _scale_words(pixels: tuple[int, int], title: str, top: str) -> list[Spec]:
 @st.cache_resource(show_spinner=False)
 def timeline_spec() -> Spec:
     """Requests over time, and under them what each step carries, the blocks in use, and who waits."""
-    pool = _first("pool", 1)
-    of = f"(isValid({pool})?format({pool},','):'as many as asked for')"
     layers = [
         _brush(),
         *_request_layers(_ROWS),
@@ -153,7 +151,7 @@ def timeline_spec() -> Spec:
         *_crossing(),
         *_scale_words(
             _BLOCKS,
-            f"'KV blocks in use, of '+{of}",
+            _first("blocks_are", "''"),
             f"format({_first('blocks', 1)},',d')",
         ),
         _area("blocks", None, "cached", _BLOCKS, "blocks"),

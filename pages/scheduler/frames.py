@@ -112,8 +112,8 @@ def row_names(run: serving.Run) -> pd.DataFrame:
     return pd.DataFrame({"y": rows + 0.5, "name": names})
 
 
-def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None) -> Dataset:
-    """The row that frames a timeline: its window, and the tops of its scales."""
+def frame(run: serving.Run, window: Window, crossing: float | None, budget: int | None, block: str) -> Dataset:
+    """The row that frames a timeline: its window, the tops of its scales, and what the pool of blocks is called."""
     total, used, waiting = _tops(run)
     most = max(total, float(budget or 1))
     # A pool far larger than what is used would press its curve flat: then the axis ends above the peak.
@@ -125,7 +125,7 @@ def frame(run: serving.Run, window: Window, crossing: float | None, budget: int 
         tokens=most,
         crossing=crossing if crossing is not None and 1 < crossing <= most else math.nan,
         blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),  # nan is not below
-        pool=pool,
+        blocks_are=f"{block}s in use, of {'as many as asked for' if math.isnan(pool) else f'{pool:,.0f}'}",
         waiting=max(waiting, 1.0),
     )
 
@@ -144,9 +144,9 @@ def cursor(start: float, number: int) -> Dataset:
     return row(t=start, text=f"step {number:,}")
 
 
-def datasets(run: serving.Run, window: Window, crossing: float | None) -> dict[str, Dataset]:
-    """Everything that a timeline shows, but for the cursor."""
-    return {"frame": frame(run, window, crossing, budget_of(run)), **_whole(run)}
+def datasets(run: serving.Run, window: Window, crossing: float | None, block: str = "KV block") -> dict[str, Dataset]:
+    """Everything that a timeline shows, but for the cursor; ``block``: the name of a block of its pool."""
+    return {"frame": frame(run, window, crossing, budget_of(run), block), **_whole(run)}
 
 
 @lru_cache(maxsize=32)

@@ -34,7 +34,7 @@ for side, letter in ((a, "A" if b is not None else ""), *([(b, "B")] if b is not
     for sentence in words.rejected(side, letter):
         components.complaint(sentence)
 
-st.html(step_view.LEGEND)
+st.html(step_view.legend(scenario.model))
 watch.watch(a, crossing)
 hints.show("scheduler", "Draw a stretch over the timeline to look closer. The buttons go through it step by step.")
 
@@ -77,5 +77,5 @@ offers.file("Requests of A", "csv", lambda: spreadsheet.frame(a.run.requests))
 offers.file("Steps of A", "csv", lambda: spreadsheet.frame(a.run.steps))
 offers.file("Trace of A for Perfetto", "json", lambda: json.dumps(serving.chrome_trace(a.run)))
 
-components.questions(words.QUESTIONS, key="scheduler_question")
+components.questions(words.questions(scenario.model), key="scheduler_question")
 offers.python(lambda: snippet.code(a, b, state.value("sched_step"), state.own_model()))

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import components, controls, state
+from pages.parts.layers import block, keeps
 from pages.scheduler import runs, stories, sweep_view, workloads
 
 _UPLOADER, _TRACE, _REFUSED = "sched_upload", "_sched_trace", "_sched_trace_refused"
@@ -110,9 +111,11 @@ def _take() -> None:
 
 
 def _memory() -> None:
-    components.caption("Where the caches are")
+    model = controls.scenario().model
+    components.caption(f"Where the {keeps(model, number=2)} are")
     with st.container(horizontal=True, gap="medium"):
-        controls.slider("kv_blocks", "KV blocks", "0: as many as fit, as the Memory page says.")
+        name = block(model)
+        controls.slider("kv_blocks", f"{name[0].upper()}{name[1:]}s", "0: as many as fit, as the Memory page says.")
         controls.choice("kv_block", "Tokens a block")
         controls.choice("pools", "Pools", ["1", "2"], {"1": "one", "2": "prefill apart from decode"}.__getitem__)
         if state.value("pools") == "2":

@@ -6,9 +6,11 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from costmodel.model import Model
 from costmodel.serving import Member, StepView
 from pages.parts import format
 from pages.parts.components import Column, Figure, Html, Ink, Table, Text
+from pages.parts.layers import block, keeps
 
 _MOST_ROWS = 8
 _MOST_CELLS = 1200  # of the block map: beyond, a cell stands for several blocks
@@ -34,7 +36,7 @@ class _Row:
     cached: str
 
 
-def members(view: StepView) -> Table:
+def members(view: StepView, model: Model) -> Table:
     """Who is in the step; those that decode are one row."""
     inside = [member for member in view.running if member.tokens]
     decodes = [member for member in inside if member.phase == "decode"]
@@ -49,7 +51,7 @@ def members(view: StepView) -> Table:
         Column("who", lambda row: row.who, left=True),
         Column("does", lambda row: row.does, left=True),
         Column("tokens", lambda row: row.tokens),
-        Column("cached", lambda row: row.cached),
+        Column("cached" if model.kv_values_per_token else "in the state", lambda row: row.cached),
     )
     return Table(columns, rows)
 
@@ -110,17 +112,19 @@ def budget_bar(view: StepView, crossing: float | None) -> Html:
     )
 
 
-def block_map(view: StepView, block_size: int) -> Html:
+def block_map(view: StepView, block_size: int, model: Model) -> Html:
     """Blocks of the pool in order of their numbers: held, written in this step, free."""
     state = _block_states(view, block_size)
     shown = view.num_blocks if view.num_blocks <= _MOST_CELLS else max(state, default=0) + 1
     per_cell = max(1, -(-shown // _MOST_CELLS))
     cells = [
-        _cell([state.get(block, "") for block in range(i, min(i + per_cell, shown))]) for i in range(0, shown, per_cell)
+        _cell([state.get(held, "") for held in range(i, min(i + per_cell, shown))]) for i in range(0, shown, per_cell)
     ]
     held = len(state)
     written = sum(1 for meaning in state.values() if meaning != "cached")
-    said = f"KV blocks: {held:,} of {view.num_blocks:,} held, {written:,} written in this step"
+    done = "written in this step" if model.kv_values_per_token else "with tokens of this step"
+    name = block(model)
+    said = f"{name[0].upper()}{name[1:]}s: {held:,} of {view.num_blocks:,} held, {written:,} {done}"
     if per_cell > 1 or shown < view.num_blocks:
         said += f"; {f'{per_cell} blocks a cell, ' if per_cell > 1 else ''}the {shown:,} with the lowest numbers"
     squares = "".join(f'<i class="{meaning}"></i>' for meaning in cells)
@@ -136,9 +140,9 @@ def _block_states(view: StepView, size: int) -> dict[int, str]:
     for member in view.running:
         first = member.computed // size if member.tokens else len(member.blocks)
         last = (member.computed + max(member.tokens, 1) - 1) // size
-        for place, block in enumerate(member.blocks):
+        for place, held in enumerate(member.blocks):
             written = member.tokens and first <= place <= last
-            state[block] = member.phase if written else state.get(block, "cached")
+            state[held] = member.phase if written else state.get(held, "cached")
     return state
 
 
@@ -177,7 +181,11 @@ STYLE = """
 """
 """Style of the step's pictures; the page puts it in once."""
 
-LEGEND = (
-    '<div class="sc sc-legend"><span><i class="line"></i>queued</span><span><i class="prefill"></i>prefill</span>'
-    '<span><i class="decode"></i>decode</span><span><i class="hollow"></i>preempted, cache lost</span></div>'
-)
+
+def legend(model: Model) -> str:
+    """What the bars of a timeline are."""
+    return (
+        '<div class="sc sc-legend"><span><i class="line"></i>queued</span><span><i class="prefill"></i>prefill</span>'
+        '<span><i class="decode"></i>decode</span>'
+        f'<span><i class="hollow"></i>preempted, {keeps(model)} lost</span></div>'
+    )

@@ -95,7 +95,7 @@ STORIES: Mapping[str, Story] = {
     ),
     "pressure": Story(
         "Memory pressure and preemption",
-        "Too few blocks: somebody loses its cache and has it computed again.",
+        "Too few blocks: somebody loses what it keeps, and has it computed again.",
         {
             "policy": "vllm_v1",
             "against": "vllm_v0",

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import components, offers, prose, speaking, state
+from pages.parts.layers import block
 from pages.scheduler import charts, frames, runs, step_view, transport, words
 from pages.scheduler.words import Side
 
@@ -46,7 +47,8 @@ def _go_to(step: int, *, playing: bool) -> None:
 
 def _timeline(side: Side, crossing: float | None, start: float, number: int) -> None:
     window = frames.Window.of(side.run, state.value(ZOOM))
-    data = {**frames.datasets(side.run, window, crossing), "cursor": frames.cursor(start, number)}
+    drawn = frames.datasets(side.run, window, crossing, block(side.plan.scenario.model))
+    data = {**drawn, "cursor": frames.cursor(start, number)}
     zoomed = tuple(state.value(ZOOM)) != state.CONTROLS[ZOOM].default
     offers.picture("timeline", "Timeline of A and its steps")
     with st.container(key="timeline"):
@@ -79,11 +81,12 @@ def _zoom(event: Any, side: Side) -> None:
 
 def _opened(side: Side, view: Any, crossing: float | None) -> None:
     """Who is in the step, who is not, and the blocks."""
+    model = side.plan.scenario.model
     left, right = st.columns(2, gap="large")
     with left, prose.together():
         components.section("In the step")
         prose.put(step_view.budget_bar(view, crossing).markup)
-        step_view.members(view).draw()
+        step_view.members(view, model).draw()
     with right, prose.together():
         components.section("Not in it, and why")
         table = step_view.outsiders(view)
@@ -91,4 +94,4 @@ def _opened(side: Side, view: Any, crossing: float | None) -> None:
             table.draw()
         else:
             components.note("Everybody who is here is in this step.")
-        prose.put(step_view.block_map(view, side.plan.block_size).markup)
+        prose.put(step_view.block_map(view, side.plan.block_size, model).markup)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from costmodel import serving
+from costmodel.model import Model
 from costmodel.serving.request import UNLIMITED
 from pages.parts import format
 from pages.parts.components import Column, Html, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import Number, Quantity
+from pages.parts.layers import block, keeps
 from pages.parts.scenario import Scenario
 from pages.scheduler import frames
 from pages.scheduler.runs import BUDGETED, SHORT, Plan
@@ -45,7 +47,7 @@ class Side:
 def refused(error: ValueError, scenario: Scenario) -> str:
     """Why nothing was simulated, and what to change."""
     key, machine = getattr(error, "key", ""), scenario.hardware.name
-    blocks = "say how many KV blocks there are, under Workload, memory and knobs"
+    blocks = f"say how many {block(scenario.model)}s there are, under Workload, memory and knobs"
     narrower = "choose more GPUs or narrower weights, keep less free on the Memory page"
     if key == "hardware":
         return f"{scenario.model.name} does not fit into {machine}: {narrower}, or {blocks}."
@@ -144,10 +146,12 @@ def rate(value: float) -> Number:
 
 def _pool(side: Side) -> str:
     """What the pool holds."""
-    if not side.plan.scenario.model.kv_values_per_token:
-        return "This model keeps a state for each sequence, and no KV to put into blocks. "
+    model = side.plan.scenario.model
     blocks, size = side.summary["num_blocks"], format.many(side.summary["block_size"], "token")
-    holds = "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, "KV block")
+    holds = "as many blocks as asked for" if blocks >= UNLIMITED else format.many(blocks, block(model))
+    if not model.kv_values_per_token:
+        kept = "This model keeps a state for each sequence, and no KV to put into blocks"
+        return f"{kept}; the engine counts the room for states all the same in {holds} of {size}. "
     return f"The pool holds {holds} of {size}. "
 
 
@@ -279,7 +283,13 @@ def _why_so_long(view: serving.StepView, source: str) -> Text:
     return f"the longer of bytes ÷ bandwidth and FLOPs ÷ peak: {other}"
 
 
-QUESTIONS: Sequence[Question] = (
+def questions(model: Model) -> list[Question]:
+    """Questions whose answer sets the controls."""
+    return [*_QUESTIONS, Question(f"How few blocks until somebody loses its {keeps(model)}?", "Show 400 blocks", _FEW)]
+
+
+_FEW = {"kv_blocks": 400}
+_QUESTIONS: Sequence[Question] = (
     Question(
         "A smaller budget shortens the gaps between tokens. What does it do to the first one?",
         "Show a budget of 128",
@@ -290,5 +300,4 @@ QUESTIONS: Sequence[Question] = (
         "Show all at once",
         {"arrivals": "at_once", "policy": "vllm_v0", "against": "vllm_v1"},
     ),
-    Question("How few blocks until somebody loses its cache?", "Show 400 blocks", {"kv_blocks": 400}),
 )

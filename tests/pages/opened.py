@@ -63,6 +63,16 @@ def dataset(at: AppTest, number: int, name: str) -> pa.Table:
     return pa.ipc.open_stream(found.data.data).read_all()
 
 
+def everything(at: AppTest) -> str:
+    """All words of a page, with those in the data of its charts."""
+    words = [app.text(at)]
+    for number, drawn in enumerate(at.get("vega_lite_chart")):
+        tables = [dataset(at, number, sent.name) for sent in drawn.proto.datasets]
+        cells = [cell for table in tables for column in table.columns for cell in column.to_pylist()]
+        words += [cell for cell in cells if isinstance(cell, str)]
+    return "\n".join(map(plain, words))
+
+
 def notices(at: AppTest) -> list[str]:
     """The sentences that say what is wrong."""
     return [plain(sentence) for sentence in app.notices(at)]

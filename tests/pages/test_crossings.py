@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import costmodel as cm
 from tests.pages import opened
@@ -29,24 +27,10 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def everything(at: AppTest) -> str:
-    """All words of a page, those of its charts and of their data with them."""
-    words = [text(at)]
-    for number, drawn in enumerate(at.get("vega_lite_chart")):
-        for sent in drawn.proto.datasets:
-            table = opened.dataset(at, number, sent.name)
-            words += [cell for name in table.column_names for cell in strings(table[name])]
-    return "\n".join(map(opened.plain, words))
-
-
-def strings(column: pa.ChunkedArray) -> list[str]:
-    return [cell for cell in column.to_pylist() if isinstance(cell, str)]
-
-
 @pytest.mark.parametrize(("page", "more"), PAGES)
 def test_a_crossing_below_one_token_is_not_said_to_be_at_one(page: str, more: dict[str, Any]) -> None:
     at = opened.open_page(page, **SLOW, **more)
-    assert AT_ONE.findall(everything(at)) == []
+    assert AT_ONE.findall(opened.everything(at)) == []
 
 
 @pytest.mark.parametrize(("page", "more"), PAGES)
@@ -54,7 +38,7 @@ def test_a_crossing_further_on_is_said(page: str, more: dict[str, Any]) -> None:
     """What the test above looks for is there where a crossing is."""
     at = opened.open_page(page, model="qwen3-8b", context=128, **more)
     number = f"{round(cm.crossing(cm.model('qwen3-8b'), cm.hardware('h100-sxm')) or 0):,}"
-    assert number in everything(at)
+    assert number in opened.everything(at)
 
 
 def test_the_figure_and_the_difference_say_that_it_is_below() -> None:

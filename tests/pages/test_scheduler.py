@@ -22,7 +22,7 @@ from tests.pages.app import link, notices
 from tests.pages.app import open_app as open_page
 from tests.pages.app import text as text_of
 from tests.pages.drawing import svg
-from tests.pages.opened import ran
+from tests.pages.opened import everything, ran
 
 QWEN, H100 = cm.model("qwen3-0.6b"), cm.hardware("h100-sxm")
 SCENARIO = Scenario(QWEN, H100, cm.Precision())
@@ -326,6 +326,27 @@ def test_a_model_without_kv_has_no_blocks_to_speak_of(model, keeps):
     assert ("keeps a state for each sequence" in said) != keeps
 
 
+@pytest.mark.parametrize(
+    ("model", "block", "kept"),
+    [
+        ("qwen3-0.6b", "KV block", "cache"),
+        ("jamba-1.5-mini", "KV block", "cache and state"),
+        ("mamba-2.8b", "block", "state"),
+    ],
+)
+def test_what_a_run_keeps_is_named_by_what_it_is(model, block, kept):
+    at = open_page("scheduler", model=model, requests=5, against="none", kv_blocks=4000, hardware="mi300x")
+    at.session_state["scheduler_more"] = True
+    ran(at)
+    labels = [element.label for element in (*at.button, *at.select_slider)]
+    said = "\n".join([everything(at), *labels])
+    for words_ in (f"{block}s in use, of 4,000", f"{block}s: ", f"loses its {kept}?", f"preempted, {kept} lost"):
+        assert words_.lower() in said.lower()
+    assert f"{block}s".lower() in (label.lower() for label in labels)
+    assert ("KV block" in said) == (block == "KV block")
+    assert bool(re.search("\\bcached?\\b", said)) == (kept != "state")
+
+
 # ---- frames ----------------------------------------------------------------------------------------------------
 
 
@@ -502,7 +523,7 @@ def test_the_step_adds_up():
         held = step_view._block_states(view, 16)
         assert len(held) == view.num_blocks - view.free_blocks == rows["blocks_used"][number]
         written = sum(1 for meaning in held.values() if meaning != "cached")
-        assert f"{written:,} written in this step" in step_view.block_map(view, 16).markup
+        assert f"{written:,} written in this step" in step_view.block_map(view, 16, SCENARIO.model).markup
         assert (
             f"width:{100 * view.decode_tokens / 512:.3f}%" in step_view.budget_bar(view, 295).markup
             or not view.decode_tokens
@@ -527,8 +548,8 @@ def test_a_name_with_html_stays_text():
     assert "<b>" not in step_view.budget_bar(run.explain(0), None).markup
     from pages.parts.components import markup
 
-    assert "<b>" not in "".join(markup(c.cell(row)) for row in step_view.members(run.explain(0)).rows
-                                for c in step_view.members(run.explain(0)).columns)  # fmt: skip
+    assert "<b>" not in "".join(markup(c.cell(row)) for row in step_view.members(run.explain(0), SCENARIO.model).rows
+                                for c in step_view.members(run.explain(0), SCENARIO.model).columns)  # fmt: skip
 
 
 @pytest.mark.parametrize(
