@@ -118,6 +118,7 @@ def frame(run: serving.Run, window: Window, crossing: float | None, budget: int 
     most = max(total, float(budget or 1))
     # A pool far larger than what is used would press its curve flat: then the axis ends above the peak.
     pool = float(run.facts.num_blocks) if run.facts.num_blocks < UNLIMITED else math.nan
+    whose = " in the step's pool" if run.facts.pools > 1 else ""
     return row(
         t0=window.start,
         t1=window.end,
@@ -125,7 +126,7 @@ def frame(run: serving.Run, window: Window, crossing: float | None, budget: int 
         tokens=most,
         crossing=crossing if crossing is not None and 1 < crossing <= most else math.nan,
         blocks=pool if pool <= 4 * used else max(used * 1.25, 1.0),  # nan is not below
-        blocks_are=f"{block}s in use, of {'as many as asked for' if math.isnan(pool) else f'{pool:,.0f}'}",
+        blocks_are=f"{block}s in use{whose}, of {'as many as asked for' if math.isnan(pool) else f'{pool:,.0f}'}",
         waiting=max(waiting, 1.0),
     )
 

@@ -179,7 +179,7 @@ class Plan:
     scenario: Scenario
     workload: Any  # a Workload, or the name of an uploaded trace
     knobs: Knobs
-    kv_blocks: int
+    kv_blocks: int  # of each pool; 0: as many as fit
     block_size: int
     lag: int
     link: float  # bytes a second to a second pool; 0: one pool
@@ -203,14 +203,15 @@ class Plan:
     def options(self) -> dict[str, Any]:
         """What ``serving.simulate`` is told beside the requests and the policy."""
         s = self.scenario
-        pool = serving.PrefillPool(bandwidth=self.link) if self.link else None
+        blocks = self.kv_blocks or None
+        pool = serving.PrefillPool(bandwidth=self.link, num_blocks=blocks) if self.link else None
         return {
             "model": s.model,
             "hardware": self.room.machine(s.hardware),
             "precision": s.precision,
             "rates": s.rates,
             "tensor_parallel": s.tensor_parallel,
-            "num_blocks": self.kv_blocks or None,
+            "num_blocks": blocks,
             "block_size": self.block_size,
             **self.room.arguments,
             "lag": self.lag,

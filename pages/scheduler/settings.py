@@ -115,7 +115,9 @@ def _memory() -> None:
     components.caption(f"Where the {keeps(model, number=2)} are")
     with st.container(horizontal=True, gap="medium"):
         name = block(model)
-        controls.slider("kv_blocks", f"{name[0].upper()}{name[1:]}s", "0: as many as fit, as the Memory page says.")
+        whose = " in each pool" if state.value("pools") == "2" else ""
+        label = f"{name[0].upper()}{name[1:]}s{whose}"
+        controls.slider("kv_blocks", label, "0: as many as fit, as the Memory page says.")
         controls.choice("kv_block", "Tokens a block")
         controls.choice("pools", "Pools", ["1", "2"], {"1": "one", "2": "prefill apart from decode"}.__getitem__)
         if state.value("pools") == "2":

@@ -76,7 +76,8 @@ def _run(side: Side, letter: str) -> list[str]:
     plan, requests = side.plan, side.run.requests
     arguments = plan.knobs.arguments(int(requests["prompt_tokens"].max()))
     given = [f"{name}={snippets.literal(value)}" for name, value in arguments.items()]
-    pool = f"serving.PrefillPool(bandwidth={plan.link!r})" if plan.link else "None"
+    blocks = plan.kv_blocks or None
+    pool = f"serving.PrefillPool(bandwidth={plan.link!r}, num_blocks={blocks})" if plan.link else "None"
     room = ", ".join(f"{name}={snippets.literal(value)}" for name, value in plan.room.arguments.items())
     own = plan.room.own_memory
     machine = "hardware" if own is None else f"hardware.replace(memory={own!r})"
@@ -84,7 +85,7 @@ def _run(side: Side, letter: str) -> list[str]:
         *snippets.call("policy = serving.policy", [snippets.literal(plan.knobs.policy), *given]),
         f"{letter} = serving.simulate(",
         f"    requests, policy, model=model, hardware={machine}, precision=precision, rates=rates,",
-        f"    tensor_parallel=gpus, num_blocks={plan.kv_blocks or None}, block_size={plan.block_size},",
+        f"    tensor_parallel=gpus, num_blocks={blocks}, block_size={plan.block_size},",
         f"    {room},",
         f"    lag={plan.lag}, prefill_pool={pool}, engine={snippets.literal(runs.engine(len(requests)))},",
         ")",

@@ -152,7 +152,8 @@ def _pool(side: Side) -> str:
     if not model.kv_values_per_token:
         kept = "This model keeps a state for each sequence, and no KV to put into blocks"
         return f"{kept}; the engine counts the room for states all the same in {holds} of {size}. "
-    return f"The pool holds {holds} of {size}. "
+    pool = "The pool" if side.run.facts.pools == 1 else "Each pool"
+    return f"{pool} holds {holds} of {size}. "
 
 
 def rejected(side: Side, letter: str = "") -> list[str]:
@@ -163,11 +164,12 @@ def rejected(side: Side, letter: str = "") -> list[str]:
 
 def timeline_alt(a: Side, step: int) -> str:
     """The picture in a sentence."""
-    s = a.summary
+    s, whose = a.summary, "" if a.run.facts.pools == 1 else " in a pool"
+    used = f"at most {format.many(s['peak_blocks'], 'block')} in use{whose}"
     return (
         f"Timeline of {format.many(s['arrived'], 'request')} under {a.name}: {s['finished']:,} finished in "
         f"{format.seconds(s['duration_s'])}, {format.many(s['steps'], 'step')}, "
-        f"{format.many(s['preemptions'], 'preemption')}, at most {format.many(s['peak_blocks'], 'block')} in use; "
+        f"{format.many(s['preemptions'], 'preemption')}, {used}; "
         f"half have their first token within {format.seconds(s['ttft_p50_s'])}; the cursor stands at step {step:,}."
     )
 

@@ -585,6 +585,30 @@ def test_two_pools_serve_every_policy(policy):
     assert plan.simulate(plan.workload.table()).summary["finished"] == 8
 
 
+@pytest.mark.parametrize("blocks", [0, 200])
+def test_the_blocks_that_are_asked_for_are_those_of_each_pool(blocks):
+    """On a machine of unknown memory the prompts' pool has no others."""
+    plan = runs.Plan(SCENARIO, workload(count=8), knobs(), blocks, 16, 0, 50e9)
+    run = plan.simulate(plan.workload.table())
+    views = [run.explain(step) for step in range(int(run.summary["steps"]))]
+    assert {view.pool for view in views} == {"prefill", "decode"}
+    assert {view.num_blocks for view in views} == {run.facts.num_blocks}
+    assert blocks in (0, run.facts.num_blocks)
+
+
+@pytest.mark.parametrize(
+    ("pools", "label", "holds"), [("1", "KV blocks", "The"), ("2", "KV blocks in each pool", "Each")]
+)
+def test_the_control_says_whose_blocks_it_counts(pools, label, holds):
+    at = open_page("scheduler", hardware="mi325x", pools=pools, kv_blocks=4000, requests=5)
+    at.session_state["scheduler_more"] = True
+    said = everything(ran(at))
+    assert label in [slider.label for slider in at.select_slider]
+    assert f"{holds} pool holds 4,000 KV blocks of 16 tokens" in said
+    assert ("KV blocks in use in the step's pool, of 4,000" in said) == (pools == "2")
+    assert ("in use in a pool;" in said) == (pools == "2")
+
+
 def test_an_upload_is_read_or_refused_in_a_sentence():
     read = workloads.read_upload(b"arrival_s,prompt_tokens,output_tokens\n0,10,3\n1,20,4\n")
     assert read["id"].tolist() == ["r0", "r1"]
