@@ -1,5 +1,6 @@
 // Several sequences in one step: their rows gather into one matrix over one reading of the weights, their squares stay
-// apart, each over its own store. A store can be dragged to another length, a sequence added or taken away.
+// apart, each over its own store (or a state, which has no length). A store can be dragged to another length, a
+// sequence added or taken away.
 
 const CURVES = 760;      // px of page from which rows and stores stand side by side, joined by curves
 const ROW = 15;
@@ -9,9 +10,9 @@ function drawGathered(data, sequences, width) {
   const left = wide ? width * 0.5 : width, cell = clamp((left - (wide ? 150 : 96)) / data.longest, 5, 17);
   let y = 8;
   if (wide) {
-    sheet.text(0, 16, "The squares do not gather", { look: "ink", size: 14, weight: 600 });
+    sheet.text(0, 16, data.apart, { look: "ink", size: 14, weight: 600 });
     sheet.text(width * 0.56, 16, "The rows gather", { look: "ink", size: 14, weight: 600 });
-  } else sheet.text(0, 16, "The squares do not gather", { look: "ink", size: 14, weight: 600 });
+  } else sheet.text(0, 16, data.apart, { look: "ink", size: 14, weight: 600 });
   y = 32;
   const ends = [], handles = [];
   sequences.forEach((one, n) => {
@@ -34,7 +35,7 @@ function drawGathered(data, sequences, width) {
 
 function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
   const rows = items(one.rows), columns = items(one.columns), states = expand(one.storeStates), high = Math.max(cell, 9);
-  const start = x + 30 + high + 8, xs = along(start, columns, cell), wideAll = extent(columns, cell), line = n * 100;
+  const start = x + 30 + high + 8, xs = along(start, columns, cell), wideAll = one.state ? 84 : extent(columns, cell), line = n * 100;
   const stores = one.edges.length;
   sheet.text(start, y + 11, wide ? one.note : one.short, { look: "muted" });
   if (removable) removeButton(sheet, start + sheet.wide(wide ? one.note : one.short) + 16, y + 7, one.name, n);
@@ -48,7 +49,7 @@ function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
   const ys = along(first, rows, high), after = start + wideAll + (one.drag ? 20 : 10), ends = [];
   rows.forEach((row, r) => {
     const scores = expand(one.scoreStates[r]), [top, h] = ys[r], common = { of: one.name, phase: one.phase, gap: row.gap, along: "y", row: `s${n}r${r}` };
-    sheet.cell(x + 30, top, high, h, { ...common, part: "queries", state: "new", at: [line + r, -1], says: () => `${one.name}: query of ${sheet.named(row)}, computed now` });
+    sheet.cell(x + 30, top, high, h, { ...common, part: "queries", state: "new", at: [line + r, -1], says: () => `${one.name}: ${columns.length ? "query" : "input"} of ${sheet.named(row)}, computed now` });
     columns.forEach((item, i) => sheet.cell(xs[i][0], top, xs[i][1], h, {
       ...common, part: "scores", state: scores[i], gap: row.gap || item.gap, along: row.gap && item.gap ? "xy" : item.gap ? "x" : "y",
       column: `s${n}c${i}`, at: [line + r, i], says: () => `${one.name}: ${scoreSays(sheet, row, item, scores[i])}`,
@@ -58,6 +59,10 @@ function drawSequence(sheet, one, { x, y, cell, n, removable, wide }) {
     ends.push([after + high + 4, top + h / 2]);
   });
   const last = first + extent(rows, high);
+  if (one.state) sheet.cell(start, first, wideAll, last - first, {
+    of: one.name, part: "state", state: "state", phase: one.phase, inked: true, at: [line, 0],
+    says: () => `${one.name}: state of fixed size, ${one.state}: read and written once a step, however long the sequence`,
+  });
   if (stores > 1) strip(one.edges[1], last + 3, line + rows.length);
   const bottom = stores > 1 ? last + 3 + high : last;
   columns.forEach((_, i) => sheet.band(`s${n}c${i}`, xs[i][0], y, xs[i][1], bottom - y));
@@ -143,7 +148,8 @@ class Gathering {
   // Each length has its shape in the data: a drag only chooses among them.
   sequences() {
     const { fixed, decodes, drag } = this.data;
-    const dragged = this.lengths.map((length, i) => ({ ...decodes[length - 1], name: this.data.names[i], drag, most: decodes.length }));
+    const grips = drag && decodes[0].edges.length > 0;   // what has no store has no end to drag
+    const dragged = this.lengths.map((length, i) => ({ ...decodes[length - 1], name: this.data.names[i], drag: grips, most: decodes.length }));
     return [...fixed, ...dragged];
   }
 

@@ -51,7 +51,7 @@ offers.file("Bill of the run, a row a step", "csv", lambda: spreadsheet.frame(nu
 
 with prose.together():
     components.note(words_run.triangle(numbers))
-    components.section("The rows gather, the squares do not", words_batch.gathered(numbers))
+    components.section(words_batch.title(numbers), words_batch.gathered(numbers))
 drawing.gathered(key="shapes_gathered", data=scenes.gathered(numbers), on_lengths_change=moves.lengths_moved)
 
 components.section("A chunk of a prompt beside decodes", words_batch.mixed(numbers))

@@ -162,8 +162,9 @@ def _frame(shape: Shape, columns: int) -> Json:
 
 
 def one_of_many(shape: Shape, name: str, *, note: str, short: str) -> Json:
-    """One sequence of a gathered step: its own store and its own square."""
+    """One sequence of a gathered step: its own store and its own square, or its own state."""
     rows = shape.rows(CELLS if shape.phase == "decode" else _CHUNK_ROWS)
+    columns = shape.columns(CELLS) if shape.block("scores") else ()  # without a square no token has one of its own
     return {
         "name": name,
         "note": note,
@@ -172,7 +173,8 @@ def one_of_many(shape: Shape, name: str, *, note: str, short: str) -> Json:
         "new": shape.new,
         "cached": shape.cached,
         "edges": [block.name for block in shape.blocks if block.kind == "store"],
-        **cells(shape, rows=rows, columns=shape.columns(CELLS)),
+        "state": _state_note(shape),
+        **cells(shape, rows=rows, columns=columns),
     }
 
 

@@ -44,7 +44,7 @@ def run(n: Shapes, *, equal: bool, measure: str) -> Json:
         "wide": _frames(n.run, n.layer, n.hidden, pictures.WIDE_CELLS),
         "narrow": _frames(n.run, n.layer, n.hidden, pictures.CELLS),
         "triangle": _triangle(n, measure),
-        "bill": _bill(n.kept, n.repeated, words_run.time_name(n), words_run.split_alt(n)),
+        "bill": _bill(n.kept, n.repeated, words_run.time_name(n), words_run.split_alt(n), words_run.kept(n)),
     }
 
 
@@ -71,14 +71,14 @@ def _triangle(n: Shapes, measure: str) -> Json:
     kept, without = getattr(n.kept, measure), getattr(n.repeated, measure)
     top, saved = max(without.max(), kept.max()), without.sum() - kept.sum()
     decodes = f"{format.many(n.run.decodes, 'decode')} of one row" if n.run.decodes else ""
-    differs = saved > top * 1e-6
+    differs, kept_ = saved > top * 1e-6, words_run.kept(n)
     return {
         "without": _rounded(without),
         "kept": _rounded(kept),
         "yTicks": [[value, str(write(value))] for value in round_ticks(top)],
         "xTicks": [int(value) for value in round_ticks(n.run.steps - 1) if value == int(value)],
         "title": name,
-        "saved": f"not needed with a cache: {write_saved(saved)}" if differs else "the same without a cache",
+        "saved": f"not needed with a {kept_}: {write_saved(saved)}" if differs else f"the same without a {kept_}",
         "prefill": f"prefill of {format.count(n.run.prompt)}",
         "decode": decodes,
         "alt": words_run.triangle_alt(n),
@@ -104,11 +104,11 @@ def round_ticks(top: float) -> list[float]:
 
 
 @lru_cache(maxsize=16)
-def _bill(kept: Bill, repeated: Bill, time: str, alt: str) -> Json:
+def _bill(kept: Bill, repeated: Bill, time: str, alt: str, saves: str) -> Json:
     seconds = kept.so_far("seconds")
     prefill = np.full_like(seconds, kept.prefill("seconds"))
     return {
-        "heads": ["this step", "so far", "so far, no cache"],
+        "heads": ["this step", "so far", f"so far, no {saves}"],
         "rows": [
             _bill_row((kept, repeated), "rows", "rows", format.count),
             _bill_row((kept, repeated), "bytes", "bytes", format.gigabytes, "memory"),
@@ -138,14 +138,14 @@ def _written(values: Iterable[float], write: Write) -> list[str]:
 
 
 def gathered(n: Shapes) -> Json:
-    """One decode of each sequence; their stores can be dragged."""
+    """One decode of each sequence; any can be taken out, and their stores can be dragged."""
     return {**_together(n, n.gathered, []), "drag": True}
 
 
 def mixed(n: Shapes) -> Json:
     """A chunk of a prompt beside the same decodes."""
     chunk = n.mixed.sequences[0]
-    return {**_together(n, n.mixed, [_sequence(chunk, "P", n.store_bytes([chunk]))]), "drag": False}
+    return {**_together(n, n.mixed, [_sequence(n, chunk, "P", n.store_bytes([chunk]))]), "drag": False}
 
 
 def _together(n: Shapes, step_: Gathered, fixed: Sequence[Json]) -> Json:
@@ -153,10 +153,13 @@ def _together(n: Shapes, step_: Gathered, fixed: Sequence[Json]) -> Json:
     decodes = [Shape(n.layer, n.hidden, 1, cached) for cached in lengths]
     return {
         "alt": words_batch.gathered_alt(n, step_),
+        "apart": words_batch.apart_title(n),
         "lengths": list(n.lengths),
         "names": list(pictures.LETTERS),
         "fixed": list(fixed),
-        "decodes": [_sequence(shape, "", moved) for shape, moved in zip(decodes, n.decode_bytes(lengths), strict=True)],
+        "decodes": [
+            _sequence(n, shape, "", moved) for shape, moved in zip(decodes, n.decode_bytes(lengths), strict=True)
+        ],
         "longest": max(LONGEST + 1, *(min(s.context, pictures.CELLS) for s in step_.sequences)),
         "fresh": FRESH,
         "mostSequences": MOST_SEQUENCES,
@@ -168,9 +171,9 @@ def _together(n: Shapes, step_: Gathered, fixed: Sequence[Json]) -> Json:
     }
 
 
-def _sequence(shape: Shape, name: str, moved: float) -> Json:
-    short = f"{format.count(shape.new)} new, {format.count(shape.cached)} cached"
-    return pictures.one_of_many(shape, name, note=words_batch.sequence_note(shape, moved), short=short)
+def _sequence(n: Shapes, shape: Shape, name: str, moved: float) -> Json:
+    short = words_batch.sequence_tokens(n, shape)
+    return pictures.one_of_many(shape, name, note=f"{short}, {format.gigabytes(moved)}", short=short)
 
 
 # ---- heads ----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,24 @@ def _weights(n: Shapes, gathered: Gathered) -> float:
     return float(n.price(gathered.step).weight_bytes)
 
 
+def _apart(n: Shapes) -> str:
+    """What each sequence of a step has of its own in the layer that is drawn; "" where no token meets another."""
+    if n.other.block("scores"):
+        return "squares"
+    return "states" if n.other.block("state") else ""
+
+
 # ---- decodes together -----------------------------------------------------------------------------------------------
+
+
+def title(n: Shapes) -> str:
+    """What gathers in a step of several sequences, and what does not."""
+    return f"The rows gather{f', the {_apart(n)} do not' if _apart(n) else ''}"
+
+
+def apart_title(n: Shapes) -> str:
+    """The heading of the half of the picture in which each sequence stands for itself."""
+    return f"The {_apart(n)} do not gather" if _apart(n) else "Each sequence"
 
 
 def gathered(n: Shapes) -> list[Part]:
@@ -32,24 +49,31 @@ def gathered(n: Shapes) -> list[Part]:
     model, stores = n.scenario.model, n.store_bytes(n.gathered.sequences)
     once = "read once" if mixture(model) is None else "read with the experts that turn up"
     each = "read and written" if model.state_bytes else "read"
+    lengths = " at these lengths" if model.kv_values_per_token else ""
     return [
         f"{_counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
         Ink(format.gigabytes(_weights(n, n.gathered)), "memory"),
         f", are {once} and split {_counted(batch, 'way')}. The {keeps(model, number=2)}, ",
         Ink(format.gigabytes(stores), "memory"),
-        f" through all layers at these lengths, are {each} {_counted(batch, 'time')} and split no ways. ",
-        "Drag the end of a store to make it longer.",
+        f" through all layers{lengths}, are {each} {_counted(batch, 'time')} and split no ways.",
+        " Drag the end of a store to make it longer." if _apart(n) == "squares" else "",
     ]
 
 
 def gathered_alt(n: Shapes, step: Gathered) -> str:
     """The picture of several sequences in words."""
-    each = "; ".join(f"{many(s.new, 'row')} over {format.count(s.cached)} cached" for s in step.sequences)
+    each = "; ".join(f"{many(s.new, 'row')}{_over(n, s)}" for s in step.sequences)
+    own = {"squares": "; their squares and stores stay apart", "states": "; their states stay apart"}.get(_apart(n), "")
     reading = f"one reading of {format.gigabytes(_weights(n, step))}"
     return (
         f"{many(len(step.sequences), 'sequence')} in one step: {each}. Their {many(step.rows, 'row')} are one matrix "
-        f"over {reading}; their squares and stores stay apart."
+        f"over {reading}{own}."
     )
+
+
+def _over(n: Shapes, shape: Shape) -> str:
+    """What a sequence goes over in a step."""
+    return f" over {format.count(shape.cached)} cached" if n.scenario.model.kv_values_per_token else " over a state"
 
 
 def weights_say(n: Shapes, step: Gathered) -> str:
@@ -67,14 +91,17 @@ def rows_note(n: Shapes, step: Gathered) -> str:
 def stores_note(n: Shapes, step: Gathered) -> str:
     """What stands below the stores."""
     moved, count = format.gigabytes(n.store_bytes(step.sequences)), len(step.sequences)
-    if not step.cells("keys") and not step.cells("latent"):
+    if _apart(n) == "states":
         return f"{_counted(count, 'state')}, each read and written by its own sequence: {moved} through all layers"
+    if not _apart(n):
+        return f"nothing is kept in this layer; {moved} through all layers"
     return f"{_counted(count, 'store')}, each read by its own rows: {moved} through all layers"
 
 
-def sequence_note(shape: Shape, moved: float) -> str:
-    """What one sequence brings to the step, and the bytes of its store that this moves."""
-    return f"{format.count(shape.new)} new, {format.count(shape.cached)} cached, {format.gigabytes(moved)}"
+def sequence_tokens(n: Shapes, shape: Shape) -> str:
+    """Tokens that one sequence brings to the step, and those that its cache holds."""
+    cached = f", {format.count(shape.cached)} cached" if n.scenario.model.kv_values_per_token else ""
+    return f"{format.count(shape.new)} new{cached}"
 
 
 # ---- a chunk beside them --------------------------------------------------------------------------------------------

@@ -53,18 +53,24 @@ def time_name(n: Shapes) -> str:
     return limit("floor", expects=_expects(n.kept, n.repeated)) if n.run_steps_are_bounds else "post's count"
 
 
+def kept(n: Shapes) -> str:
+    """What saves a run from beginning anew at each step."""
+    return "cache" if n.scenario.model.kv_values_per_token else "state"
+
+
 def triangle(n: Shapes) -> list[Part]:
     """What the cache saves, in rows, in arithmetic, and in time, which is another matter."""
-    kept, repeated = n.kept, n.repeated
+    once, repeated = n.kept, n.repeated
     if not n.run.decodes:
-        return ["Nothing is repeated here: the one token that is generated comes out of the prefill, cache or not."]
-    rows = f"{many(repeated.total('rows'), 'row')} instead of {format.count(kept.total('rows'))}, "
-    times = format.significant(repeated.total("flops") / kept.total("flops"))
-    slower = repeated.total("seconds") / kept.total("seconds")
+        generated = "the one token that is generated comes out of the prefill"
+        return [f"Nothing is repeated here: {generated}, {kept(n)} or not."]
+    rows = f"{many(repeated.total('rows'), 'row')} instead of {format.count(once.total('rows'))}, "
+    times = format.significant(repeated.total("flops") / once.total("flops"))
+    slower = repeated.total("seconds") / once.total("seconds")
     return [
-        f"Without a cache every step runs the whole sequence from the beginning: {rows}",
+        f"Without a {kept(n)} every step runs the whole sequence from the beginning: {rows}",
         Ink(f"{times} times the arithmetic", "compute"),
-        f", and {format.seconds(repeated.total('seconds'))} instead of {format.seconds(kept.total('seconds'))}.",
+        f", and {format.seconds(repeated.total('seconds'))} instead of {format.seconds(once.total('seconds'))}.",
         _weights_wait(n) if n.is_floor and n.run_waits_for_weights and slower < _SAME else "",
     ]
 
@@ -78,11 +84,11 @@ def _weights_wait(n: Shapes) -> str:
 
 def triangle_alt(n: Shapes) -> str:
     """The chart of the run in words."""
-    prompt, without, kept = (format.count(v) for v in (n.run.prompt, n.repeated.total("rows"), n.kept.total("rows")))
+    prompt, without, once = (format.count(v) for v in (n.run.prompt, n.repeated.total("rows"), n.kept.total("rows")))
     return (
-        f"Rows in each of {many(n.run.steps, 'step')}. Without a cache they grow from {prompt} to "
+        f"Rows in each of {many(n.run.steps, 'step')}. Without a {kept(n)} they grow from {prompt} to "
         f"{format.count(n.run.context)}, {without} in all; with it the prefill has {prompt} and each of "
-        f"{many(n.run.decodes, 'decode')} one, {kept} in all."
+        f"{many(n.run.decodes, 'decode')} one, {once} in all."
     )
 
 

@@ -301,6 +301,31 @@ def test_a_decode_finds_what_its_layer_keeps(name):
     assert ("The states, " in spoken(words_batch.gathered(n))) == (not model.kv_values_per_token)
 
 
+@pytest.mark.parametrize("name", cm.model())
+def test_a_step_of_several_has_squares_stores_and_ends_to_drag_only_where_its_layer_has(name):
+    model = cm.model(name)
+    for kind in range(len(layer_kinds(model))):
+        n = numbers(model, kind=kind)
+        squares, state_ = n.other.block("scores") is not None, n.other.block("state") is not None
+        scenes_ = [scenes.gathered(n), scenes.mixed(n)]
+        for one in [one for scene in scenes_ for one in (*scene["decodes"], *scene["fixed"])]:
+            assert (bool(one["columns"]), bool(one["edges"]), bool(one["state"])) == (squares, squares, state_)
+            assert ("cached" in one["note"]) == bool(model.kv_values_per_token)
+        said = spoken(words_batch.gathered(n))
+        assert ("Drag the end of a store" in said) == squares
+        assert ("at these lengths" in said) == bool(model.kv_values_per_token)
+        drawn = " ".join([words_batch.title(n), *(scene[key] for scene in scenes_ for key in ("alt", "apart"))])
+        assert ("squares" in drawn, "states" in drawn) == (squares, state_)
+        assert ("cached" in drawn) == bool(model.kv_values_per_token)
+        run = spoken([words_run.triangle(n), words_run.triangle_alt(n)]) + str(
+            scenes.run(n, equal=False, measure="rows")
+        )
+        assert ("out a cache" in run, "out a state" in run) == (
+            bool(model.kv_values_per_token),
+            not model.kv_values_per_token,
+        )
+
+
 def test_one_is_not_several():
     n = numbers(run=Run(1, 1), tokens=2, chunk=1, lengths=(1,))
     everything = [words_run.intro(n), words_run.triangle(n), words_batch.gathered(n), words_batch.mixed(n)]
