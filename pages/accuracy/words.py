@@ -95,7 +95,7 @@ def errors_table(errors: Errors) -> Table:
     """The picture in figures."""
 
     def several(row: Row) -> list[Words]:
-        return [count(row.measurements), f" (in {row.classes} class{'es' * (row.classes != 1)})"]
+        return [count(row.measurements), f" (in {many(row.classes, 'class', 'classes')})"]
 
     return Table(
         columns=[

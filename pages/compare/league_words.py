@@ -87,9 +87,10 @@ def alt(league: League) -> str:
     best = min(priced, key=lambda row: row.decode)
     quick = min(priced, key=lambda row: row.prefill)
     shortest = f"{seconds(best.decode)} ({best.hardware.name})"
+    whose = "its" if len(priced) == 1 else "their"
     return (
-        f"{len(priced)} accelerators by their decode step of {sequences(league.batch)} (across) and a prompt of "
-        f"{many(league.prompt, 'token')} (up), both as floors: decode from {shortest} "
+        f"{many(len(priced), 'accelerator')} by {whose} decode step of {sequences(league.batch)} (across) and a prompt "
+        f"of {many(league.prompt, 'token')} (up), both as floors: decode from {shortest} "
         f"to {seconds(slowest.decode)} ({slowest.hardware.name}); the prompt takes the least on "
         f"{quick.hardware.name}, {seconds(quick.prefill)}. {said(league.current)}"
     )

@@ -167,11 +167,11 @@ def steps(table: Any) -> Table:
 def step_name(row: Any) -> str:
     """A step in words: "decode, 8 sequences over 1,024 tokens each"."""
     if row.phase == "decode":
-        many = "1 sequence over" if row.batch == 1 else f"{row.batch} sequences over"
-        return f"decode, {many} {format.count(row.cached)} tokens{'' if row.batch == 1 else ' each'}"
+        each = "" if row.batch == 1 else " each"
+        return f"decode, {format.sequences(row.batch)} over {format.many(row.cached, 'token')}{each}"
     over = f" over {format.count(row.cached)} cached" if row.cached else ""
-    prompts = "" if row.batch == 1 else f"{row.batch} × "
-    return f"prefill of {prompts}{format.count(row.new)} tokens{over}"
+    prompts = "" if row.batch == 1 else f"{format.count(row.batch)} × "
+    return f"prefill of {prompts}{format.many(row.new, 'token')}{over}"
 
 
 def operations(table: Any) -> Table:

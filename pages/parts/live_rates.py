@@ -20,6 +20,7 @@ import costmodel as cm
 import live
 from live import store
 from pages.parts import state
+from pages.parts.format import many
 
 VARIABLE = "STEPCOST_LIVE"
 """Environment variable: "off" neither looks for a GPU at the start nor measures one unasked."""
@@ -197,7 +198,7 @@ def age(taken: datetime, now: datetime | None = None) -> str:
         return f"dated {taken.date().isoformat()}"
     for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if (number := int(seconds // length)) >= 1:
-            return f"{number:,} {unit}{'s' if number > 1 else ''} ago"
+            return f"{many(number, unit)} ago"
     return "just now"
 
 

@@ -10,6 +10,7 @@ import costmodel as cm
 from costmodel import batching
 from costmodel.operations import Count
 from costmodel.precision import Formats, settle
+from pages.parts.format import many
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Scenario:
     @property
     def label(self) -> str:
         """The scenario in a line: "Qwen3-0.6B · H100 SXM · bf16 · 1 GPU"."""
-        gpus = ["1 GPU" if self.tensor_parallel == 1 else f"{self.tensor_parallel} GPUs"]
+        gpus = [many(self.tensor_parallel, "GPU")]
         if self.source == "live" and self.tensor_parallel == 1:
             gpus = []  # what was measured may be a CPU
         what_if = [

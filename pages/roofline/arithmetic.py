@@ -30,7 +30,8 @@ def _parameters(r: Roofline) -> list[Line]:
                 f"{format.parameters(model.block_params)} parameters",
             )
         )
-        expression = f"{model.num_layers} blocks × {format.count(model.block_params)} + LM head {format.count(head)}"
+        blocks = f"{format.many(model.num_layers, 'block')} × {format.count(model.block_params)}"
+        expression = f"{blocks} + LM head {format.count(head)}"
     else:
         expression = "every matrix of every block, and the LM head once"
     lines.append(Line("P", expression, f"{format.count(model.matrix_params)} parameters"))

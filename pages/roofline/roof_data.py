@@ -56,11 +56,10 @@ def points(r: Roofline) -> list[Row]:
     ``kind`` is "decode", "prefill" or "step"; ``label`` the short name that the picture writes.
     """
     rows = [row for kind in ("decode", "prefill") for row in _operations(r, kind)]
-    many = "" if r.batch == 1 else "s"
     wholes = {
         "decode": "whole decode step",
         "prefill": "whole prefill",
-        "mixed": f"chunk of {format.count(r.chunk)} with {format.count(r.batch)} decode{many}",
+        "mixed": f"chunk of {format.count(r.chunk)} with {format.many(r.batch, 'decode')}",
     }
     for short, name in wholes.items():
         cost = r.base_costs[short]

@@ -57,7 +57,7 @@ def members(view: StepView, model: Model) -> Table:
 
 
 def _decode_row(decodes: Sequence[Member]) -> _Row:
-    who = decodes[0].id if len(decodes) == 1 else f"{len(decodes)} requests"
+    who = decodes[0].id if len(decodes) == 1 else format.many(len(decodes), "request")
     each = "1" if len(decodes) == 1 else "1 each"
     return _Row(who, Ink("decode", "decode"), each, format.count(sum(member.computed for member in decodes)))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from costmodel.model import Experts, Layer
 from costmodel.shapes import Block, Gap, Heads, Run, Shape, Shown, State, abbreviate
-from pages.parts.format import count
+from pages.parts.format import count, many
 
 Json = dict[str, Any]
 
@@ -134,7 +134,7 @@ def _edge(block: Block) -> Json:
 
 def _state_note(shape: Shape) -> str:
     state = shape.block("state")
-    return f"{count(state.rows)} heads × {count(state.columns)} values" if state else ""
+    return f"{many(state.rows, 'head')} × {many(state.columns, 'value')}" if state else ""
 
 
 def mlp_note(layer: Layer) -> str:

@@ -23,6 +23,16 @@ def number(value: int) -> str:
     return NUMBERS[value] if value < len(NUMBERS) else format.count(value)
 
 
+def counted(value: int, one: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(6, "row")
+    ('one row', 'six rows')
+    """
+    _, _, things = many(value, one).partition(" ")
+    return f"{number(value)} {things}"
+
+
 # ---- layers, and what they keep -------------------------------------------------------------------------------------
 
 
@@ -99,7 +109,7 @@ def panel_note(shape: Shape) -> str:
 def headline(n: Shapes) -> list[Part]:
     """The sentence of numbers that the page opens with."""
     first, second = n.prefill, n.other
-    rows = Ink(f"{number(first.new)} row{'' if first.new == 1 else 's'}", "prefill", strong=True)
+    rows = Ink(counted(first.new, "row"), "prefill", strong=True)
     if not second.cached:
         return ["Prefill sends ", rows, " through the block, all at once. ", _invariant(first)]
     sends = "decode sends " if second.phase == "decode" else "a step between sends "

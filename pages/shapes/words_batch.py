@@ -12,11 +12,7 @@ from pages.parts.expected import or_more
 from pages.parts.format import many
 from pages.parts.layers import keeps
 from pages.shapes.numbers import Shapes
-from pages.shapes.words import number
-
-
-def _counted(value: int, one: str) -> str:
-    return f"{number(value)} {one}{'' if value == 1 else 's'}"
+from pages.shapes.words import counted, number
 
 
 def _weights(n: Shapes, gathered: Gathered) -> float:
@@ -51,11 +47,11 @@ def gathered(n: Shapes) -> list[Part]:
     each = "read and written" if model.state_bytes else "read"
     lengths = " at these lengths" if model.kv_values_per_token else ""
     return [
-        f"{_counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
+        f"{counted(batch, 'sequence').capitalize()}, one new token each. The weights, ",
         Ink(format.gigabytes(_weights(n, n.gathered)), "memory"),
-        f", are {once} and split {_counted(batch, 'way')}. The {keeps(model, number=2)}, ",
+        f", are {once} and split {counted(batch, 'way')}. The {keeps(model, number=2)}, ",
         Ink(format.gigabytes(stores), "memory"),
-        f" through all layers{lengths}, are {each} {_counted(batch, 'time')} and split no ways.",
+        f" through all layers{lengths}, are {each} {counted(batch, 'time')} and split no ways.",
         " Drag the end of a store to make it longer." if _apart(n) == "squares" else "",
     ]
 
@@ -85,17 +81,17 @@ def weights_say(n: Shapes, step: Gathered) -> str:
 
 def rows_note(n: Shapes, step: Gathered) -> str:
     """What stands below the one matrix."""
-    return f"one reading of {format.gigabytes(_weights(n, step))} for {_counted(step.rows, 'row')}"
+    return f"one reading of {format.gigabytes(_weights(n, step))} for {counted(step.rows, 'row')}"
 
 
 def stores_note(n: Shapes, step: Gathered) -> str:
     """What stands below the stores."""
     moved, count = format.gigabytes(n.store_bytes(step.sequences)), len(step.sequences)
     if _apart(n) == "states":
-        return f"{_counted(count, 'state')}, each read and written by its own sequence: {moved} through all layers"
+        return f"{counted(count, 'state')}, each read and written by its own sequence: {moved} through all layers"
     if not _apart(n):
         return f"nothing is kept in this layer; {moved} through all layers"
-    return f"{_counted(count, 'store')}, each read by its own rows: {moved} through all layers"
+    return f"{counted(count, 'store')}, each read by its own rows: {moved} through all layers"
 
 
 def sequence_tokens(n: Shapes, shape: Shape) -> str:

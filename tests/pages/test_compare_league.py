@@ -255,6 +255,17 @@ def test_every_priced_row_is_a_dot_that_says_its_figures():
     assert (sides != "").sum().is_monotonic_increasing
 
 
+@pytest.mark.parametrize("vendor", ["all", *sorted({cm.hardware(name).vendor for name in CATALOGUE})])
+def test_one_accelerator_is_not_several(vendor):
+    """Down to the one with the largest memory."""
+    boxes = sorted({row.box for row in league(vendor=vendor).rows if row.box})
+    for least in boxes[-3:]:
+        shown = league(vendor=vendor, least=least / 1e9)
+        number = sum(row.priced for row in shown.rows)
+        said = "1 accelerator by its " if number == 1 else f"{number} accelerators by their "
+        assert words.alt(shown).startswith(said if number else "No accelerator")
+
+
 # ---- the page ------------------------------------------------------------------------------------------------
 
 

@@ -140,6 +140,30 @@ def test_a_device_of_the_catalogue_keeps_its_datasheet_as_floor() -> None:
     assert "H100 SXM" in text(at)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a step is named by."""
+
+    phase: str
+    batch: int = 1
+    new: int = 1
+    cached: int = 0
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        (Measured("decode", 1, cached=1), "decode, 1 sequence over 1 token"),
+        (Measured("decode", 1024, cached=1), "decode, 1,024 sequences over 1 token each"),
+        (Measured("decode", 8, cached=1024), "decode, 8 sequences over 1,024 tokens each"),
+        (Measured("prefill"), "prefill of 1 token"),
+        (Measured("prefill", 2, 512, 64), "prefill of 2 × 512 tokens over 64 cached"),
+    ],
+)
+def test_one_is_not_several_in_the_name_of_a_step(row: Measured, name: str) -> None:
+    assert words.step_name(row) == name
+
+
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """What the Roofline page says of its numbers: each line of the derivation comes to what it claims, in any scenario."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,3 +124,15 @@ def test_a_model_of_states_has_no_cache_and_nothing_cached(count: Count) -> None
 def test_experts_are_not_read_once_for_all(model: str) -> None:
     dense = "The weights are read once for all" in said(roofline(model=model, count="attention", batch=8))
     assert dense == (model == "qwen3-0.6b")
+
+
+@pytest.mark.parametrize(("layers", "said"), [(1, "1 block × "), (28, "28 blocks × ")])
+def test_one_block_is_not_several(layers: int, said: str) -> None:
+    model = cm.model("qwen3-0.6b")
+    (layer, _), *_ = model.layers
+    r = replace(
+        roofline(),
+        scenario=Scenario(replace(model, layers=((layer, layers),)), cm.hardware("h100-sxm"), cm.Precision()),
+    )
+    (line,) = [line for line in arithmetic(r) if line.name == "P"]
+    assert plain(line.expression).startswith(said)
