@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
+from functools import cache
 from typing import Any
 
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests.reference import ROOT
 
 SECONDS = 60  # a bound against hanging
 
+# A server looks once through all installed packages for components, an AppTest anew for each visit: most of its time.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
 
 def open_app(page: str = "", **query: Any) -> AppTest:
-    """Visit a page by a link with these parameters."""
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
+    """Visit a page by a link with these parameters, as the first of a session."""
+    at = _fresh()
     for key, value in query.items():
         at.query_params[key] = str(value)
     if page:
-        at.run()
-        at.switch_page(str(Path("pages") / page / "page.py"))
+        # An AppTest learns which pages there are by its first run; a browser that follows a link has none before it.
+        at._registered_pages = _pages()
+        at.switch_page(f"pages/{page}/page.py")
     return at.run()
+
+
+def _fresh() -> AppTest:
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
+
+
+@cache
+def _pages() -> Any:
+    """The pages that there are, as a run of the app registers them."""
+    return _fresh().run()._registered_pages
 
 
 def markup(at: AppTest) -> str:
