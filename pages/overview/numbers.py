@@ -58,6 +58,11 @@ class Overview:
         """The prompt in one step."""
         return self.floor.price(cm.Step.prefill(self.prompt), "weights")
 
+    @cached_property
+    def prefill_with_caches(self) -> cm.Cost:
+        """The same with its square counted and the LM head only where logits are needed: a bound."""
+        return self.floor.price(cm.Step.prefill(self.prompt), "attention")
+
     def _decode(self, batch: int) -> cm.Cost:
         return self.floor.price(cm.Step.decode(batch, self.context), "weights")
 

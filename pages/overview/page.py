@@ -35,7 +35,7 @@ chart.draw(ride_spec(), ride(numbers), key="ride", alt=words.alt(numbers), title
 dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")
 hints.show("overview", "Drag the slider under the picture: tokens join the step while you drag.")
 with prose.together():
-    components.note(words.BELOW)
+    components.note(words.below(numbers))
     components.section("From here", words.ONWARD)
 st.html(f"<style>{leads.STYLE}</style>")
 leads.draw(numbers)

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from pages.overview.numbers import Overview
 from pages.parts import borrowed, format
 from pages.parts.components import Ink, Part, Text
+from pages.parts.expected import of_prompt
 from pages.parts.format import Quantity
 from pages.parts.layers import is_sparse, keeps
 
 CONTEXT = "a floor, in the post's count: weights and arithmetic, no caches"
-BELOW = (
+_PICTURE = (
     "Time of one step (vertical) against the tokens in it, both axes even. Blue is what comes out of memory, orange is "
-    "arithmetic; a step lasts as long as the longer of the two. Move the slider: tokens join the step."
+    "arithmetic; a step lasts as long as the longer of the two. Move the slider: tokens join the step. "
 )
-
-
 SLIDER = "Sequences decoding together"
 ONWARD = "What that leaves open, one question after the other, for the same model and machine."
 
@@ -64,6 +63,11 @@ def answer(o: Overview) -> list[Part]:
 def _kept(o: Overview) -> str:
     """What a decode step reads besides the weights: "its cache", "their states"."""
     return f"{'its' if o.batch == 1 else 'their'} {keeps(o.scenario.model, number=o.batch)}"
+
+
+def below(o: Overview) -> list[Part]:
+    """How to read the picture, and whether what it says of the prompt is a bound."""
+    return [_PICTURE, *of_prompt(o.prefill, o.prefill_with_caches, o.prompt)]
 
 
 def alt(o: Overview) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pages.parts.components import Part
+from costmodel.price import Cost
+from pages.parts import format
+from pages.parts.components import Ink, Part
 
 SPREAD = "where tokens spread over the experts as expected"
 
@@ -39,3 +41,18 @@ def no_faster(*, expects: bool) -> str:
     'no step can be faster'
     """
     return f"no step {'is' if expects else 'can be'} faster{spread(expects=expects)}"
+
+
+def of_prompt(counted: Cost, bound: Cost, tokens: int) -> list[Part]:
+    """Whether the post's count of a prompt is a bound: its head on all positions may ask for more than is needed.
+
+    ``counted``: the prompt in that count. ``bound``: with its square, and the head only where logits are needed.
+    """
+    count, least = (Ink(format.seconds(cost.seconds), "prefill") for cost in (counted, bound))
+    same, where = count == least, spread(expects=bound.expects_experts)
+    if counted.seconds <= bound.seconds:
+        more: list[Part] = [] if same else ["; with all that it needs counted, the bound is ", least]
+        return ["For the prompt this count's ", count, f" is a bound too{where}", *more, "."]
+    head = f"For the prompt this count has the LM head on all {format.many(tokens, 'position')}, so its "
+    end: list[Part] = ["hardly less"] if same else [least]
+    return [head, count, " is the post's count and no bound; the bound is ", *end, f"{where}."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages.parts import format
 from pages.parts.components import Figure, Ink, Part, Question, Text
-from pages.parts.expected import or_more, spread
+from pages.parts.expected import of_prompt, or_more
 from pages.parts.layers import is_sparse, keeps, over
 from pages.parts.state import MOST_SEQUENCES
 from pages.roofline.numbers import Roofline
@@ -71,22 +71,8 @@ def below_picture(r: Roofline) -> list[Part]:
         " and takes ",
         Ink(format.seconds(beside.seconds), "decode"),
         ". ",
-        *_prompt_s_count(r),
+        *of_prompt(r.prefill, r.prefill_with_caches, r.prompt),
     ]
-
-
-def _prompt_s_count(r: Roofline) -> list[Part]:
-    """Whether the post's count of the prompt is a bound: its head on all positions may ask for more than is needed."""
-    counted, bound = r.prefill.seconds, r.prefill_with_caches.seconds
-    count, least = (Ink(format.seconds(value), "prefill") for value in (counted, bound))
-    same = count == least
-    where = spread(expects=r.prefill_with_caches.expects_experts)
-    if counted <= bound:
-        more: list[Part] = [] if same else ["; with all that it needs counted, the bound is ", least]
-        return ["For the prompt this count's ", count, f" is a bound too{where}", *more, "."]
-    head = f"For the prompt this count has the LM head on all {format.many(r.prompt, 'position')}, so its "
-    end: list[Part] = ["hardly less"] if same else [least]
-    return [head, count, " is the post's count and no bound; the bound is ", *end, f"{where}."]
 
 
 def _never(r: Roofline) -> list[Part]:

@@ -11,6 +11,7 @@ from pages.overview import words
 from pages.overview.chart import ride_spec
 from pages.overview.numbers import Overview
 from pages.parts.components import plain
+from pages.parts.expected import SPREAD
 from pages.parts.scenario import Scenario
 from tests.pages import app, drawing
 from tests.pages.opened import alt, go, open_page
@@ -101,6 +102,25 @@ def test_the_picture_says_its_figures() -> None:
         "arithmetic 1.2 µs. They cross at 295 tokens, and from there each token is waited for. 64 sequences decoding: "
         "356 µs a step, 5.56 µs a token. Prefill of 500: 602 µs."
     )
+
+
+@pytest.mark.parametrize(("model", "hardware"), SCENARIOS[:5])
+@pytest.mark.parametrize("prompt", [1, 100, 500, 8000])
+def test_a_prompt_in_the_post_s_count_is_called_a_bound_only_where_it_is_one(
+    model: str, hardware: str, prompt: int
+) -> None:
+    o = overview(model, hardware, prompt=prompt)
+    bound = cm.price(cm.model(model), cm.hardware(hardware), cm.Step.prefill(prompt))
+    said = plain(words.below(o))
+    is_one = o.prefill.seconds <= bound.seconds
+    assert ("is a bound too" in said, "no bound" in said) == (is_one, not is_one)
+    assert (SPREAD in said) == bound.expects_experts
+
+
+def test_the_page_says_that_its_prompt_is_no_bound() -> None:
+    """440.4 M parameters of blocks on 500 tokens, the head on one and the square: 474 µs on 989.4 TFLOP/s."""
+    said = app.text(open_page(""))
+    assert "on all 500 positions, so its 602 µs is the post's count and no bound; the bound is 474 µs." in said
 
 
 def test_another_source_adds_its_sentence_and_leaves_the_floor() -> None:
