@@ -29,7 +29,8 @@ def ride(numbers: Overview) -> dict[str, Dataset]:
 
 numbers = look()
 
-components.top(numbers.floor, *words.headline(numbers), *words.answer(numbers), context=words.CONTEXT)
+headline = (*words.headline(numbers), *words.answer(numbers))
+components.top(numbers.speaking, *headline, context=words.context(numbers))
 
 chart.draw(ride_spec(), ride(numbers), key="ride", alt=words.alt(numbers), title="Memory and arithmetic of a step")
 dragging.bridge(["ride"], {"batch": words.SLIDER}, most={"batch": numbers.most}, key="ride_along")

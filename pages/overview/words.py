@@ -12,13 +12,19 @@ from pages.parts.expected import of_prompt
 from pages.parts.format import Quantity
 from pages.parts.layers import is_sparse, keeps
 
-CONTEXT = "a floor, in the post's count: weights and arithmetic, no caches"
+_COUNT = "in the post's count: weights and arithmetic, no caches"
 _PICTURE = (
     "Time of one step (vertical) against the tokens in it, both axes even. Blue is what comes out of memory, orange is "
     "arithmetic; a step lasts as long as the longer of the two. Move the slider: tokens join the step. "
 )
 SLIDER = "Sequences decoding together"
 ONWARD = "What that leaves open, one question after the other, for the same model and machine."
+
+
+def context(o: Overview) -> str:
+    """What the page's times are: a floor, or on a machine without a datasheet what it measured of itself."""
+    what = "a floor" if o.has_datasheet else "no bound: made of the best bandwidth and multiply that were measured"
+    return f"{what}, {_COUNT}"
 
 
 def headline(o: Overview) -> list[Part]:
@@ -50,11 +56,11 @@ def answer(o: Overview) -> list[Part]:
     """What another source than the datasheet says of the batch's step; nothing where the datasheet speaks."""
     if o.scenario.source == "datasheet" or o.estimate is None:
         return []
-    who = "measured" if o.scenario.source == "live" else "estimated"
     time = Ink(format.seconds(o.estimate.seconds, 2), "decode", strong=True)
-    whose = borrowed.rests_on(o.estimate, o.scenario.hardware)
+    live = o.scenario.source == "live"  # rates were measured, and this step is what they come to
+    whose = "by the rates measured here" if live else borrowed.rests_on(o.estimate, o.scenario.hardware)
     return [
-        f" For {format.sequences(o.batch)}, with {_kept(o)}, a step is {who} at ",
+        f" For {format.sequences(o.batch)}, with {_kept(o)}, a step is estimated at ",
         time,
         f", {whose}." if whose else ".",
     ]
@@ -66,8 +72,9 @@ def _kept(o: Overview) -> str:
 
 
 def below(o: Overview) -> list[Part]:
-    """How to read the picture, and whether what it says of the prompt is a bound."""
-    return [_PICTURE, *of_prompt(o.prefill, o.prefill_with_caches, o.prompt)]
+    """How to read the picture, and whether what it says of the prompt is a bound, where anything is."""
+    prompt = of_prompt(o.prefill, o.prefill_with_caches, o.prompt) if o.has_datasheet else []
+    return [_PICTURE, *prompt]
 
 
 def alt(o: Overview) -> str:

@@ -1,11 +1,13 @@
 """The Overview: its numbers against the cost model, its picture drawn, its way into every page."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import costmodel as cm
+from live import store
 from pages.memory.numbers import Memory
 from pages.overview import words
 from pages.overview.chart import ride_spec
@@ -13,6 +15,7 @@ from pages.overview.numbers import Overview
 from pages.parts.components import plain
 from pages.parts.expected import SPREAD
 from pages.parts.scenario import Scenario
+from tests.live.samples import h100, made_up, processor
 from tests.pages import app, drawing
 from tests.pages.opened import alt, go, open_page
 
@@ -126,6 +129,25 @@ def test_the_page_says_that_its_prompt_is_no_bound() -> None:
 def test_another_source_adds_its_sentence_and_leaves_the_floor() -> None:
     said = app.text(open_page("", rates="calibrated", batch=8))
     assert re.search(r"356 µs.*For 8 sequences, with their caches, a step is estimated at [\d.]+ ms\.", said)
+
+
+@pytest.mark.parametrize(
+    ("device", "badge"),
+    [
+        (processor(), "● live no bound: made of the best bandwidth and multiply that were measured"),
+        (h100(), "○ datasheet a floor"),
+    ],
+    ids=["no datasheet", "datasheet"],
+)
+def test_a_machine_of_which_nothing_is_published_has_no_floor_and_rates_measure_no_step(
+    device: Any, badge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    store.keep(made_up(device, cm.model("qwen3-0.6b")))
+    told = app.text(open_page("", rates="live"))
+    assert f"{badge}, in the post's count" in told
+    assert re.search(r"a step is estimated at [\d.]+ .?s, by the rates measured here\.", told)
+    assert ("the bound is" in told) == (badge == "○ datasheet a floor")
 
 
 def test_as_many_fit_as_the_memory_page_says() -> None:
