@@ -189,6 +189,7 @@ def _nearest(asked: Scenario) -> Sequence[Scenario]:
     return (
         asked,
         replace(asked, precision=cm.Precision()),
+        replace(asked, tensor_parallel=1),
         replace(asked, precision=cm.Precision(), tensor_parallel=1),
         Scenario(asked.model, cm.hardware(_FALLBACK), cm.Precision()),
         Scenario(cm.model("qwen3-0.6b"), cm.hardware(_FALLBACK), cm.Precision()),

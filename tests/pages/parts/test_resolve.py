@@ -84,6 +84,13 @@ def test_machines_without_a_published_link_have_no_estimate_together():
     ]
 
 
+def test_formats_stay_where_only_the_number_of_machines_is_in_the_way():
+    asked = {"hardware": "m2-ultra", "tensor_parallel": "2", "rates": "calibrated", "weights": "int8", "kv": "fp8"}
+    scenario, said = resolve.scenario_of(asked)
+    assert (scenario.precision.weights, scenario.precision.kv, scenario.tensor_parallel) == ("int8", "fp8", 1)
+    assert said[0].endswith("What you see is Qwen3-0.6B · Apple M2 Ultra (GPU) · int8 · 1 GPU.")
+
+
 def test_nothing_asked_is_the_default():
     scenario, said = resolve.scenario_of({})
     assert (scenario.model.name, scenario.hardware, said) == ("Qwen3-0.6B", cm.hardware("h100-sxm"), [])
