@@ -276,7 +276,8 @@ def draft_layers(reading: Reading) -> str | None:
     for name in names:
         count = reading.keys.values.get(name)
         if _number(reading.keys.values, name):
-            return f"{count} further layer(s) for multi-token prediction ({name}) are left out."
+            layers, are = ("layer", "is") if count == 1 else ("layers", "are")
+            return f"{count} further {layers} for multi-token prediction ({name}) {are} left out."
     return None
 
 

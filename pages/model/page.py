@@ -34,7 +34,7 @@ own.ask()
 with prose.together():
     components.figures(words.figures(numbers))
     components.note(words.read_from(numbers))
-    components.section("How a naive reading would differ")
+    components.section("How a naive reading would differ", words.caches_of_naive(numbers))
     naive.draw(words.naive(numbers))
     components.section("The layers", "Each kind of layer, counted from 1 at the input.")
     words.kinds_table(numbers).draw()

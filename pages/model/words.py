@@ -335,6 +335,14 @@ def _stored_bytes(u: Understood) -> list[Line]:
 # ---- naive readings --------------------------------------------------------------------------------------------
 
 
+def caches_of_naive(u: Understood) -> str:
+    """In which format the readings below have their caches, where the page has them in another; else empty."""
+    told = any(" of KV " in warning for warning in u.model.warnings)
+    if not told or u.kv_bytes_a_token == u.model.kv_bytes_per_token:
+        return ""
+    return f"Caches are in bf16 in these sentences, everywhere else on this page in {u.kv_dtype}."
+
+
 def naive(u: Understood) -> list[tuple[str, str]]:
     """Each difference as what holds, and what follows or what a naive reading would make of it ("" for nothing)."""
     split = (warning.split(": ", maxsplit=1) for warning in u.model.warnings)

@@ -190,6 +190,19 @@ def test_labels_of_the_stack_never_meet_and_stay_inside(width: int) -> None:
         assert not outside, f"{name}: {outside}"
 
 
+@pytest.mark.parametrize("kv", ["bf16", "fp16", "fp8", "int8"])
+@every_model
+def test_caches_of_naive_readings_that_are_not_those_of_the_page_are_said_to(name: str, kv: str) -> None:
+    u = understood(name, kv=kv)
+    figures = re.findall(
+        r"instead of ([\d,]+), ", " ".join(warning for warning in u.model.warnings if " of KV" in warning)
+    )
+    other = any(int(figure.replace(",", "")) != u.kv_bytes_a_token for figure in figures)
+    note = words.caches_of_naive(u)
+    assert not other or note == f"Caches are in bf16 in these sentences, everywhere else on this page in {kv}."
+    assert not note or kv in {"fp8", "int8"}
+
+
 def test_naive_readings_are_told_with_their_figures() -> None:
     found = dict(words.naive(understood("qwen3-0.6b")))
     assert found["The LM head is the embedding"] == "A naive reading would give 751.6 M parameters, 26.1% too many."

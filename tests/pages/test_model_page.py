@@ -58,6 +58,11 @@ def test_what_is_left_out_is_said() -> None:
     assert said == "Left out: vision tower and its projector. All figures are of the language model alone."
 
 
+def test_naive_readings_say_in_which_format_their_caches_are() -> None:
+    assert "Caches are in bf16 in these sentences" in text(open_page("model", kv="fp8"))
+    assert "Caches are in bf16" not in text(open_page("model"))
+
+
 def test_the_kinds_of_layers_have_a_row_each() -> None:
     said = text(open_page("model", model="gemma-3-27b"))
     for cell in (

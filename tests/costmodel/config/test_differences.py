@@ -43,7 +43,8 @@ MENTIONS = [
     ("gpt-oss-20b", "The config names no format of the weights that are not quantized: bfloat16 is assumed"),
     ("olmo-2-13b", "stored in float32"),
     ("llava-1.5-7b", "Not in the config"),
-    ("deepseek-v3", "1 further layer(s) for multi-token prediction (num_nextn_predict_layers)"),
+    ("deepseek-v3", "1 further layer for multi-token prediction (num_nextn_predict_layers) is left out"),
+    ("minimax-m2.5", "3 further layers for multi-token prediction (num_mtp_modules) are left out"),
 ]
 
 
