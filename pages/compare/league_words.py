@@ -6,7 +6,7 @@ import math
 
 from pages.compare.league import League, Row
 from pages.compare.words import fitting, whole_ones
-from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text, plain
+from pages.parts.components import BREAK, Column, Figure, Ink, Line, Part, Question, Table, Text, plain
 from pages.parts.expected import limit, or_more, spread
 from pages.parts.format import (
     NBSP,
@@ -303,7 +303,7 @@ def _name(row: Row) -> Text:
     if row.hardware.confidence == "C":
         parts.append(f" {_MARKS['preliminary']}")
     if not row.priced:
-        parts += [Html("<br>"), Ink(obstacle(row), "muted")]
+        parts += [BREAK, Ink(obstacle(row), "muted")]
     return parts
 
 

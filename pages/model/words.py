@@ -9,7 +9,7 @@ import costmodel as cm
 from costmodel.dtypes import DTYPES
 from costmodel.model import Attention, Experts, LatentAttention
 from pages.model.numbers import Kind, Understood, ranges
-from pages.parts.components import Column, Figure, Html, Ink, Line, Part, Question, Table, Text
+from pages.parts.components import BREAK, Column, Figure, Ink, Line, Part, Question, Table, Text
 from pages.parts.format import Quantity, count, gigabytes, many, parameters, significant, width
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
@@ -112,6 +112,7 @@ def left_out(u: Understood) -> str:
 
 def kinds_table(u: Understood) -> Table:
     """One row for each kind of layer."""
+    states = u.model.state_bytes > 0
     return Table(
         columns=[
             Column("layers", lambda k: _stacked(count(k.count), ranges(k.places)), left=True),
@@ -121,7 +122,8 @@ def kinds_table(u: Understood) -> Table:
             Column("then", lambda k: _stacked(mlp_name(k.layer.mlp), mlp_sizes(k.layer.mlp)), left=True),
             Column("parameters", lambda k: parameters(k.params)),
             Column("as stored", lambda k: gigabytes(k.weight_bytes)),
-            Column("kept a token", lambda k: _kept(u, k)),
+            *([Column("kept a token", lambda k: _or_nothing(u.kv_bytes(k), _bytes))] if u.kv_bytes_a_token else []),
+            *([Column("state a sequence", lambda k: _or_nothing(k.state_bytes, gigabytes))] if states else []),
         ],
         rows=u.kinds[:_MOST_KINDS],
     )
@@ -134,13 +136,11 @@ def more_kinds(u: Understood) -> str:
 
 
 def _stacked(name: str, below: str) -> Text:
-    return [name, Html("<br>"), Ink(below, "muted")] if below else name
+    return [name, BREAK, Ink(below, "muted")] if below else name
 
 
-def _kept(u: Understood, kind: Kind) -> Part:
-    if kind.state_bytes:
-        return f"state {gigabytes(kind.state_bytes)}"
-    return _bytes(u.kv_bytes(kind)) if kind.kv_values else "nothing"
+def _or_nothing(size: float, text: Callable[[float], Part]) -> Part:
+    return text(size) if size else "nothing"
 
 
 # ---- what was understood, each with its arithmetic -------------------------------------------------------------

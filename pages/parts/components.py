@@ -7,6 +7,7 @@ escaped here, so a name with HTML in it is shown as it is written; only ``Html``
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,9 +32,14 @@ class Ink:
 
 @dataclass(frozen=True)
 class Html:
-    """Markup that the code wrote itself, never text from a user or a catalogue."""
+    """Markup that the code wrote itself, never text from a user or a catalogue. ``said``: its place in bare text."""
 
     markup: str
+    said: str = ""
+
+
+BREAK = Html("<br>", ": ")
+"""A new line between a name and what is said of it."""
 
 
 Part = str | Quantity | Ink | Html
@@ -58,7 +64,7 @@ def plain(text: Text) -> str:
         return str(text)
     if isinstance(text, Ink):
         return str(text.text)
-    return "" if isinstance(text, Html) else "".join(plain(part) for part in text)
+    return text.said if isinstance(text, Html) else "".join(plain(part) for part in text)
 
 
 def numbers(text: Text) -> list[Quantity | Number]:
@@ -66,7 +72,7 @@ def numbers(text: Text) -> list[Quantity | Number]:
     if isinstance(text, Ink):
         text = text.text  # type: ignore[assignment]  # it is written out as a text would be
     if isinstance(text, (Quantity, Number)):
-        return [text] if text.raw is not None else []
+        return [text] if text.raw is not None and math.isfinite(text.raw) else []
     if isinstance(text, (str, Html)) or not isinstance(text, Sequence):
         return []
     parts = [part for part in text if not re.fullmatch(r"\s*(\(.*\))?\s*", plain(part))]

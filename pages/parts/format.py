@@ -63,7 +63,7 @@ class Number(str):
         return type(self), (str(self), self.raw)
 
 
-def significant(value: float, digits: int = 3, *, trim: bool = False) -> str:
+def significant(value: float, digits: int = 3, *, trim: bool = False) -> Number:
     """Round to ``digits`` significant digits, halves away from zero, with thousands separators.
 
     ``trim`` drops zeros after the point: what a datasheet says ("2 TB/s"), not what was computed ("2.00 ms").
@@ -71,7 +71,7 @@ def significant(value: float, digits: int = 3, *, trim: bool = False) -> str:
     >>> significant(355.8), significant(1.1919), significant(0.0), significant(2.0, trim=True), significant(123456.0)
     ('356', '1.19', '0', '2', '123,000')
     """
-    return _rounded(float(value), digits, trim)
+    return Number(_rounded(float(value), digits, trim), value)
 
 
 @lru_cache(maxsize=4096)  # a table's figures come again with each move, and twice where a picture says them too

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 import costmodel as cm
 from pages.parts import codec, components, format, offers, scenario_file, spreadsheet, state
-from pages.parts.components import Column, Ink, Table, share_bar
+from pages.parts.components import BREAK, Column, Ink, Table, share_bar
 from tests.pages import app, opened
 from tests.pages.configs import FP8, LLAMA_70B
 from tests.pages.shared import offered, open_share
@@ -210,6 +211,8 @@ def test_every_table_is_written_as_numbers_and_text(page: str, query: dict[str, 
         assert len(set(header)) == len(header)
         cells = [cell for row in rows for cell in row]
         assert not [cell for cell in cells if cell.startswith(("=", "+", "@")) or "\u00a0" in cell]
+        rounded = [cell for cell in cells if re.fullmatch(r"−?\d{1,3}(,\d{3})*(\.\d+)?", cell) and not _number(cell)]
+        assert not rounded, (file.title, "written for people, not for a spreadsheet")
         units = [name for name in header if name.endswith(")") and "(" in name]
         for name in units:
             column = [row[header.index(name)] for row in rows]
@@ -257,6 +260,29 @@ def test_a_table_is_written_before_its_numbers_are_rounded() -> None:
         ["decode", "0.00035581157", "1", "0.2"],
         ["prefill", "0.00060232", "500", "0.75"],
     ]
+
+
+def test_a_line_below_a_name_does_not_run_into_it_and_what_is_no_number_stays_a_word() -> None:
+    rows = [("mixed", 1234.5), ("none", float("nan")), ("all", float("inf"))]
+    columns = [
+        Column("which", lambda row: [row[0], BREAK, Ink("of layers", "muted")]),
+        Column("rate", lambda row: format.significant(row[1])),
+    ]
+    assert written(Table(columns, rows)) == [
+        ["which", "rate"],
+        ["mixed: of layers", "1234.5"],
+        ["none: of layers", "–"],
+        ["all: of layers", "∞"],
+    ]
+
+
+def test_layers_that_keep_a_cache_and_a_state_have_a_column_for_each() -> None:
+    """Jamba-1.5-Mini: 8 heads × 2 × 128 × 2 B a token; 8,192 × 16 × 4 B and 8,192 × 3 × 2 B a sequence."""
+    (file,) = offered(open_share("model", model="jamba-1.5-mini")).files.values()
+    rows = list(csv.DictReader(io.StringIO(file.write())))
+    assert [row["layers"].split(":")[0] for row in rows] == ["12", "16", "4"]
+    assert [row["kept a token (B)"] for row in rows] == ["nothing", "nothing", "4096.0"]
+    assert [row["state a sequence (B)"] for row in rows] == ["573440.0", "573440.0", "nothing"]
 
 
 def test_several_units_in_a_column_have_a_column_of_their_own() -> None:
