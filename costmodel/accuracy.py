@@ -309,10 +309,10 @@ def judge(rows: Iterable[Measured]) -> pd.DataFrame:
     Returns
     -------
     A row a step, in order, with its line, model and hardware (names), weights (their format, "" as stored), phase,
-    new, cached, batch, context, note; measured, floor, estimate, low and high in seconds; floor_error and
-    estimate_error as signed fractions of what was measured; and beats_floor: faster than anything can be, so that the
-    measurement or its line must be wrong. The floor of a mixture reads the expected number of experts, and a step may
-    beat it whose tokens went to fewer; nothing beats the one in which all went to the same.
+    new, cached, batch, context, tensor_parallel, note; measured, floor, estimate, low and high in seconds; floor_error
+    and estimate_error as signed fractions of what was measured; and beats_floor: faster than anything can be, so that
+    the measurement or its line must be wrong. The floor of a mixture reads the expected number of experts, and a step
+    may beat it whose tokens went to fewer; nothing beats the one in which all went to the same.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def judge(rows: Iterable[Measured]) -> pd.DataFrame:
     return judged.sort_values("line", ignore_index=True)
 
 
-_SHOWN = ("line", "phase", "new", "cached", "batch", "context", "note")
+_SHOWN = ("line", "phase", "new", "cached", "batch", "context", "tensor_parallel", "note")
 _ROUNDING = 1e-9
 
 

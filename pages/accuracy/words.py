@@ -366,17 +366,21 @@ def signed(error: float) -> format.Number:
     return format.Number(f"{'−' if error < 0 else '+'}{share(abs(error))}", error)
 
 
-def step_name(row: object) -> str:
-    """A measured step in a few words."""
-    sizes = {
-        "decode": "decode of {batch:,} at {context:,}",
-        "prefill": "prefill of {new:,}",
-        "mixed": "{new:,} beside {batch:,} at {context:,}",
-    }
-    names = ("phase", "new", "batch", "context", "model", "hardware", "weights")
-    values = {name: getattr(row, name) for name in names}
-    stored = f" {values['weights']}" if values["weights"] else ""
-    return f"{values['model']}{stored} on {values['hardware']}, {sizes[values['phase']].format(**values)}"
+def step_name(row: Any) -> str:
+    """A measured step in a few words: "Llama-3.1-8B fp8 on 2 × H100 SXM, prefill of 8 × 500 over 2,000 cached"."""
+    stored = f" {row.weights}" if row.weights else ""
+    gpus = f"{count(row.tensor_parallel)} × " if row.tensor_parallel > 1 else ""
+    return f"{row.model}{stored} on {gpus}{row.hardware}, {_sizes(row)}"
+
+
+def _sizes(row: Any) -> str:
+    decodes = f"{count(row.batch)} at {count(row.context)}"
+    if row.phase == "decode":
+        return f"decode of {decodes}"
+    chunk = count(row.new) + (f" over {count(row.cached)} cached" if row.cached else "")
+    if row.phase == "mixed":
+        return f"{chunk} beside {decodes}"
+    return f"prefill of {f'{count(row.batch)} × ' if row.batch > 1 else ''}{chunk}"
 
 
 @cache

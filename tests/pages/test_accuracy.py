@@ -161,6 +161,22 @@ def table(*lines: str) -> bytes:
     return "\n".join((HEAD, *lines)).encode()
 
 
+def test_steps_that_differ_have_names_that_do() -> None:
+    sizes = [("", "", 64, 2048), (500, "", "", ""), (500, "", 8, ""), (500, 2000, "", ""), (500, 2000, 8, "")]
+    sizes += [(500, cached, 8, context) for cached in ("", 100) for context in (1, 2048)]
+    head = "model,hardware,phase,new,cached,batch,context,seconds,tensor_parallel"
+    lines = [
+        f"llama-3.1-8b,h100-sxm,,{new},{cached},{batch},{context},0.3,{gpus}"
+        for new, cached, batch, context in sizes
+        for gpus in ("", 2)
+    ]
+    names = [
+        words.step_name(row) for row in accuracy.judge(accuracy.read_steps("\n".join([head, *lines]))).itertuples()
+    ]
+    assert len(set(names)) == len(lines)
+    assert "Llama-3.1-8B on 2 × H100 SXM, prefill of 8 × 500 over 2,000 cached" in names
+
+
 def test_public_measurements_stand_there_until_ones_own_do() -> None:
     at = open_page("accuracy")
     summary = accuracy.summarise(accuracy.judge(accuracy.read_steps(accuracy.SAMPLE)))
