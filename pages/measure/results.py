@@ -61,6 +61,7 @@ def measured(scenario: Scenario, profile: live.Profile) -> Scenario:
         rates=profile.rates,
         source="live",
         measured=live_rates.described(profile),
+        published=profile.row is not None,
     )
 
 

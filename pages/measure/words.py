@@ -90,11 +90,6 @@ def about(profile: live.Profile) -> list[str]:
     """What a reader should know of a profile: what was measured, and what disturbed it."""
     plan_ = f"Plan {profile.plan}, {format.seconds(profile.seconds)}, kernels launched {_launched(profile)}"
     said = [f"{plan_}, {_software(profile.software)}."]
-    if profile.row is None:
-        said.append(
-            f"{profile.hardware.name} has no datasheet here: its floor is made of the best bandwidth and the best "
-            "multiply of this measurement, so it shows what is left to gain and is no bound."
-        )
     if profile.device.kind == "cpu":
         said.append("Measured on a CPU: the figures are of this processor and PyTorch's kernels for it, not of a GPU.")
     return [*said, *profile.notes]

@@ -44,14 +44,9 @@ class Overview:
         return self.scenario.datasheet()
 
     @property
-    def has_datasheet(self) -> bool:
-        """Whether the machine's figures are published; else they are the best that it measured, and no bound."""
-        return self.scenario.source != "live" or self.profile is None or self.profile.row is not None
-
-    @property
     def speaking(self) -> Scenario:
         """The scenario whose source the page's times have."""
-        return self.floor if self.has_datasheet else self.scenario
+        return self.floor if self.scenario.published else self.scenario
 
     @cached_property
     def token(self) -> cm.Cost:

@@ -22,9 +22,8 @@ ONWARD = "What that leaves open, one question after the other, for the same mode
 
 
 def context(o: Overview) -> str:
-    """What the page's times are: a floor, or on a machine without a datasheet what it measured of itself."""
-    what = "a floor" if o.has_datasheet else "no bound: made of the best bandwidth and multiply that were measured"
-    return f"{what}, {_COUNT}"
+    """What the page's times are: a floor, but for a machine without a datasheet."""
+    return f"a floor, {_COUNT}" if o.scenario.published else _COUNT
 
 
 def headline(o: Overview) -> list[Part]:
@@ -73,7 +72,7 @@ def _kept(o: Overview) -> str:
 
 def below(o: Overview) -> list[Part]:
     """How to read the picture, and whether what it says of the prompt is a bound, where anything is."""
-    prompt = of_prompt(o.prefill, o.prefill_with_caches, o.prompt) if o.has_datasheet else []
+    prompt = of_prompt(o.prefill, o.prefill_with_caches, o.prompt) if o.scenario.published else []
     return [_PICTURE, *prompt]
 
 

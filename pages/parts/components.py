@@ -117,9 +117,15 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
     sign, what = _BADGES[scenario.source]
     badge = f'<span class="sc-badge">{sign} {scenario.source}</span>'
     whose = borrowed.of_scenario(scenario) if scenario.source == "calibrated" else ""
-    said = markup(context or scenario.measured or ", ".join(part for part in (what, whose) if part))
-    line = f" <span>{said}</span> <span>·</span> <span>{markup(scenario.label)}</span>"
+    said = [context or scenario.measured or ", ".join(part for part in (what, whose) if part), scenario.label]
+    line = " <span>·</span>".join(f" <span>{markup(text)}</span>" for text in [*said, *_unpublished(scenario)])
     prose.put(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
+
+
+def _unpublished(scenario: Scenario) -> list[str]:
+    """What floors of a machine without a datasheet are, on every page that speaks of one."""
+    what = "floors are made of the best bandwidth and multiply that were measured, and are no bounds"
+    return [] if scenario.published else [f"no datasheet: {what}"]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,12 @@ def scenario_of(values: Mapping[str, Any], profile: live.Profile | None = None) 
     source = _source(asked["rates"], model, hw, missing, said)
     found = replace(Scenario(model, hw, precision, gpus, rates=source, source=source), **factors)
     if measured:
-        found = replace(found, rates=measured.rates, measured=live_rates.described(measured))
+        found = replace(
+            found,
+            rates=measured.rates,
+            measured=live_rates.described(measured),
+            published=measured.row is not None,
+        )
     scenario, reason = settled(found)
     return scenario, [*said, *([reason] if reason else [])]
 

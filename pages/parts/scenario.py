@@ -24,6 +24,8 @@ class Scenario:
     rates: what ``cm.price`` takes: "datasheet", "calibrated", or measured rates.
     source: which of the three sources that is.
     measured: of live rates, on which device and when, in words.
+    published: whether the machine's figures are those of a datasheet, so that floors are bounds. Those of a device
+        without one are the best that it measured of itself.
     """
 
     model: cm.Model
@@ -36,6 +38,7 @@ class Scenario:
     rates: Any = "datasheet"
     source: str = "datasheet"
     measured: str = ""
+    published: bool = True
 
     @property
     def formats(self) -> Formats:

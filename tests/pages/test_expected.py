@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import costmodel as cm
+from live import store
 from pages.compare import league_charts, map_charts, map_frames
 from pages.parts import format
 from pages.parts.expected import SPREAD
 from pages.parts.scenario import Scenario
+from tests.live.samples import h100, made_up, processor
 from tests.pages import drawing
 from tests.pages.app import figures, open_app, text
 from tests.pages.test_compare_league import league
@@ -42,6 +45,17 @@ def test_a_dense_floor_stays_a_bound(page: str, more: dict[str, Any]) -> None:
     said = text(open_app(page, model="qwen3-0.6b", batch=8, count="attention", **more))
     assert BOUND.search(said)
     assert SPREAD not in said
+
+
+@pytest.mark.parametrize(("device", "none"), [(processor(), True), (h100(), False)], ids=["no datasheet", "datasheet"])
+def test_every_page_says_that_a_machine_without_a_datasheet_has_no_bounds(
+    device: Any, *, none: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    store.keep(made_up(device, cm.model("qwen3-0.6b")))
+    for page, more in [("", {}), *PAGES, ("scheduler", {}), ("memory", {}), ("measure", {})]:
+        said = text(open_app(page, **{**more, "rates": "live"}))
+        assert ("no datasheet: floors are made of the best" in said) == none, (page, more)
 
 
 def test_one_token_reads_its_own_experts_and_no_fewer() -> None:

@@ -174,7 +174,7 @@ def test_an_uploaded_profile_is_shown_and_answers(profile: live.Profile) -> None
     said = text(at)
     assert plain(words.format.byte_rate(reads, 3)) in said
     assert plain(words.format.flop_rate(multiplies, 3)) in said
-    assert "has no datasheet here" in said
+    assert "no datasheet: floors are made of the best bandwidth and multiply that were measured" in said
     assert "Measured on a CPU" in said
     assert "Time of whole steps on Some CPU, 4 threads" in alt(at)
 
