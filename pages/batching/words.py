@@ -78,7 +78,7 @@ def trouble(b: Batching) -> str:
     s = b.scenario
     if b.fit is None or b.fit.fits:
         return ""
-    chips = s.hardware.name if s.tensor_parallel == 1 else f"each of {s.tensor_parallel} {s.hardware.name}"
+    chips = s.each_machine
     if b.fit.kv_pool_bytes <= 0:
         weights, budget = gibibytes(b.fit.weight_bytes), gibibytes(b.fit.budget_bytes)
         return (
@@ -286,7 +286,7 @@ def tradeoff_alt(b: Batching) -> str:
     end = "nothing is flat" if b.stretch is None else f"the latency is flat up to {sequences(b.stretch.end)}"
     wall = "" if b.most is None else f" Memory ends at {count(b.most)}."
     return (
-        f"Latency and cost of a token of {b.scenario.model.name} on {b.scenario.hardware.name} against the batch. "
+        f"Latency and cost of a token of {b.scenario.model.name} on {b.scenario.machines} against the batch. "
         "Alone both "
         f"are {seconds(b.alone.seconds)}; at B = {count(b.batch)} a token takes {seconds(b.latency)} and "
         f"costs {seconds(b.cost)}; {end}.{wall}"

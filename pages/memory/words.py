@@ -43,11 +43,6 @@ TWO_WAYS = (
 )
 
 
-def machine(m: Memory) -> str:
-    """What holds it: "H100 SXM", "8 × H100 SXM"."""
-    return m.hardware.name if m.gpus == 1 else f"{m.gpus} × {m.hardware.name}"
-
-
 def _sequences(number: float, of: int) -> str:
     return f"{sequences(number)} of {many(of, 'token')}"
 
@@ -97,7 +92,7 @@ def _it_fits(m: Memory) -> list[Words]:
     return [
         "Beside ",
         _weights(m),
-        f" of weights{gpu}, {machine(m)} {have} room for ",
+        f" of weights{gpu}, {m.scenario.machines} {have} room for ",
         Ink(count(m.fit.max_batch), "", strong=True),
         f" {'sequence' if m.fit.max_batch == 1 else 'sequences'} of {many(m.context, 'token')} of {m.model.name}, ",
         Ink(gibibytes(m.fit.sequence_bytes), "", strong=True),
@@ -126,7 +121,7 @@ def _caches_too_many(m: Memory) -> list[Words]:
         _weights(m),
         f" of weights{reserve}, ",
         Ink(gibibytes(m.over_bytes), "", strong=True),
-        f" more than an engine may use of {machine(m)}.",
+        f" more than an engine may use of {m.scenario.machines}.",
     ]
 
 
@@ -408,7 +403,7 @@ def curve_alt(m: Memory) -> str:
     longest = _length(replace(m, batch=1).fit)
     verdict = "fit" if m.fit.fits else "do not fit"
     return (
-        f"Largest batch of {m.model.name} on {machine(m)} against the context, both logarithmic: "
+        f"Largest batch of {m.model.name} on {m.scenario.machines} against the context, both logarithmic: "
         f"{_sequences(m.fit.max_batch, m.context)}, and one of {longest}. "
         f"The page's {_sequences(m.batch, m.context)} {verdict}."
     )

@@ -28,7 +28,7 @@ def context(o: Overview) -> str:
 
 def headline(o: Overview) -> list[Part]:
     """The two lines of the post, and where they cross."""
-    model, machine = o.scenario.model.name, o.scenario.hardware.name
+    model, machine = o.scenario.model.name, o.scenario.each_machine
     read = Ink(format.gigabytes(o.token.bytes), "memory", strong=True)
     memory = Ink(format.seconds(o.token.memory_seconds), "memory", strong=True)
     arithmetic = Ink(format.seconds(o.token.compute_seconds, 2), "compute", strong=True)
@@ -80,7 +80,7 @@ def alt(o: Overview) -> str:
     """The message of the picture."""
     each = o.decode.seconds / o.batch
     return (
-        f"Time of a step of {o.scenario.model.name} on {o.scenario.hardware.name} against the tokens in it. The "
+        f"Time of a step of {o.scenario.model.name} on {o.scenario.machines} against the tokens in it. The "
         f"weights take {format.seconds(o.token.memory_seconds)} for one token, its arithmetic "
         f"{format.seconds(o.token.compute_seconds, 2)}. {_cross(o.crossing)} {format.sequences(o.batch)} decoding: "
         f"{format.seconds(o.decode.seconds)} a step, {format.seconds(each)} a token. Prefill of "

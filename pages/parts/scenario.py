@@ -69,6 +69,17 @@ class Scenario:
         ]
         return " · ".join([self.model.name, self.hardware.name, self.stored_weights, *gpus, *what_if])
 
+    @property
+    def machines(self) -> str:
+        """Where a step runs: "H100 SXM", "8 × H100 SXM"."""
+        return self.hardware.name if self.tensor_parallel == 1 else f"{self.tensor_parallel} × {self.hardware.name}"
+
+    @property
+    def each_machine(self) -> str:
+        """Of what figures of one GPU are: "H100 SXM", "each of 8 H100 SXM"."""
+        gpus, name = self.tensor_parallel, self.hardware.name
+        return name if gpus == 1 else f"each of {gpus} {name}"
+
     def price(self, step: cm.Step, count: Count | None = None) -> cm.Cost:
         """Price a step, or a sweep of steps, as the sidebar says."""
         return cm.price(

@@ -28,14 +28,14 @@ def headline(r: Roofline) -> list[Part]:
         low, high = format.seconds(estimate.low, 2), format.seconds(estimate.high, 2)
         ratio = format.significant(estimate.seconds / r.decode.seconds, 2)
         return [
-            f"{subject} on {r.scenario.hardware.name} takes about ",
+            f"{subject} on {r.scenario.machines} takes about ",
             Ink(format.seconds(estimate.seconds, 2), "decode", strong=True),
             f" (between {low} and {high}), {ratio} times the floor of ",
             floor,
             ".",
         ]
     said = or_more("takes ", "cannot finish sooner than ", floor, expects=r.decode.expects_experts)
-    return [f"{subject} on {r.scenario.hardware.name} ", *said, ". ", *_idle_sentence(r)]
+    return [f"{subject} on {r.scenario.machines} ", *said, ". ", *_idle_sentence(r)]
 
 
 def _idle_sentence(r: Roofline) -> list[Part]:
@@ -174,7 +174,7 @@ def time_alt(r: Roofline) -> str:
     memory, arithmetic = format.seconds(r.token.memory_seconds), format.seconds(r.token.compute_seconds, 2)
     decode, prefill = (f"{format.seconds(cost.seconds)}, {cost.bound}-bound" for cost in (r.decode, r.prefill))
     return (
-        f"Time of a step of {r.scenario.model.name} on {r.scenario.hardware.name} against the tokens in it. "
+        f"Time of a step of {r.scenario.model.name} on {r.scenario.machines} against the tokens in it. "
         f"Memory takes {memory} for one token, arithmetic {arithmetic}; {crossing}. "
         f"Decode of {format.count(r.batch)}: {decode}. Prefill of {format.count(r.prompt)}: {prefill}.{never}"
     )

@@ -215,3 +215,9 @@ def test_machines_far_from_any_real_one_are_drawn(bandwidth: float, peak: float)
     assert drawing.collisions(drawn) == []
     assert plain(words.headline(o)).endswith(".")
     assert o.frame.top[0] > o.lines.seconds.max()
+
+
+def test_a_figure_of_one_gpu_of_several_says_so() -> None:
+    query = {"model": "deepseek-v3", "hardware": "h200-sxm", "tensor_parallel": 8}
+    assert "One token of DeepSeek-V3 on each of 8 H200 SXM reads 5.70 GB" in app.text(open_page("", **query))
+    assert "One decode step of DeepSeek-V3 on 8 × H200 SXM cannot finish" in app.text(open_page("roofline", **query))
