@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -43,10 +45,17 @@ def svg(spec: Mapping[str, Any], data: Mapping[str, Any], *, width: float, **par
             param["value"] = params[param["name"]]
     drawn |= {"width": width, "autosize": {"type": "none"}, "padding": 60}
     frames = {name: rows.to_pandas() if isinstance(rows, pa.Table) else rows for name, rows in data.items()}
-    drawn["datasets"] = {
-        name: rows.astype(object).where(rows.notna(), None).to_dict("records") for name, rows in frames.items()
-    }
-    return vl_convert.vegalite_to_svg(drawn)
+    vega = json.loads(_compiled(json.dumps(drawn | {"datasets": {name: [] for name in frames}})))
+    for source in vega["data"]:
+        if (rows := frames.get(source["name"])) is not None:
+            source["values"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return vl_convert.vega_to_svg(vega)
+
+
+@lru_cache(maxsize=256)
+def _compiled(spec: str) -> str:
+    """A spec as Vega, as JSON: the same whatever its data are, and a quarter of the time that a drawing takes."""
+    return json.dumps(vl_convert.vegalite_to_vega(spec))
 
 
 def labels(drawn: str) -> list[Label]:
