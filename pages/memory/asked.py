@@ -7,7 +7,7 @@ import streamlit as st
 from costmodel.hardware import GIB
 from pages.memory.numbers import Memory, Remedy
 from pages.parts import codec, controls, state
-from pages.parts.components import complaint, row_button
+from pages.parts.components import complaint, note, row_button
 from pages.parts.format import gibibytes, many, marketed
 from pages.parts.scenario import Scenario
 from pages.parts.shared import shared
@@ -17,6 +17,7 @@ RESERVE = (
     "For activations, graphs and the runtime. vLLM's log for Llama-3.1-8B on an RTX 3090, at 20,000 tokens a step, has "
     "2.1 GiB of activations and 0.35 GiB outside torch (vLLM issue 10517)."
 )
+_REMEDIES = "What would make it fit"
 _ALLOCATION = {"windowed": "windows kept only", "full": "full pages for every layer"}
 _PARALLEL = {"tensor": "heads over the GPUs", "data": "sequences over the GPUs"}
 
@@ -41,12 +42,11 @@ def memory(scenario: Scenario) -> Memory:
 
 def how_it_allocates(m: Memory) -> None:
     """The choices that only some models and groups have."""
-    with st.grid(3, min_column_width=210, key="memory_engine"):
-        controls.choice("kv_block", "Tokens a cache block", help="Caches are rounded up to whole blocks.")
-        if m.windowed:
-            controls.choice("allocation", "Layers with a window", text=_ALLOCATION.__getitem__)
-        if m.gpus > 1:
-            controls.choice("attention_parallel", "Attention divides", text=_PARALLEL.__getitem__)
+    controls.choice("kv_block", "Tokens a cache block", help="Caches are rounded up to whole blocks.")
+    if m.windowed:
+        controls.choice("allocation", "Layers with a window", text=_ALLOCATION.__getitem__)
+    if m.gpus > 1:
+        controls.choice("attention_parallel", "Attention divides", text=_PARALLEL.__getitem__)
 
 
 def own_memory(m: Memory) -> None:
@@ -73,12 +73,21 @@ def own_memory(m: Memory) -> None:
 
 
 def remedies(m: Memory) -> None:
-    """Changes that make it fit, each with a button that makes it."""
-    found = m.remedies()
-    if not found:
-        complaint("No single change in reach makes it fit: not 64 GPUs, no chip of the catalogue, no format.")
-    for number, remedy in enumerate(found):
-        row_button(_then(m, remedy), f"Set {remedy.short}", remedy.controls, key=f"remedy_{number}_set")
+    """Changes that make it fit, each with a button that makes it.
+
+    They open over the page, from a button that is there when it fits too: so nothing moves when it no longer does.
+    """
+    if m.fit.fits:
+        st.popover(_REMEDIES, disabled=True, width="stretch", key="memory_no_remedies")
+        return
+    with st.popover(_REMEDIES, type="primary", width="stretch", key="memory_remedies"):
+        found = m.remedies()
+        if not found:
+            complaint("No single change in reach makes it fit: not 64 GPUs, no chip of the catalogue, no format.")
+            return
+        note("Each change alone, tried; the smallest one of its kind.")
+        for number, remedy in enumerate(found):
+            row_button(_then(m, remedy), f"Set {remedy.short}", remedy.controls, key=f"remedy_{number}_set")
 
 
 def _then(m: Memory, remedy: Remedy) -> str:

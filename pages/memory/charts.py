@@ -266,12 +266,12 @@ def _regions() -> Spec:
     """Names of the regions in the corners that stay empty, and of the curve that is dashed."""
     big = f"({PHONE}?11:16)"
     x, y = _place()
-    in_corner = f"{x}<60&&{y}>{CURVE_HEIGHT}-60"
+    free = f"datum.some&&!({x}<60&&{y}>{CURVE_HEIGHT}-60)"
     other = "datum.way=='windowed'?'dashed: full pages for every layer':'dashed: windows kept only'"
     return {
         "data": {"name": "frame"},
         "layer": [
-            label("'Fits'", "memory", at("14", str(CURVE_HEIGHT - 14)), weight=600, size=big, show=f"!({in_corner})"),
+            label("'Fits'", "memory", at("14", str(CURVE_HEIGHT - 14)), weight=600, size=big, show=free),
             label("'Does not fit'", "ink", at("width-10", "24"), align="'right'", weight=600, size=big),
             label(other, "memory", at("width-10", "44"), align="'right'", show="datum.both"),
         ],

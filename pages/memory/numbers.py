@@ -194,7 +194,10 @@ class Memory:
             yield first + sequence * self.fit.sequence_bytes / GIB
 
     def curve_data(self) -> dict[str, pd.DataFrame]:
-        """Rows of the curve of the largest batch against the context, and its frame with the page's own point."""
+        """Rows of the curve of the largest batch against the context, and its frame with the page's own point.
+
+        There are none where the weights alone do not fit.
+        """
         ways: list[Allocation] = ["windowed", "full"] if self.windowed else [self.allocation]
         plain = replace(self, scenario=self.scenario.datasheet(), batch=1, context=1)
         rows = pd.concat([_curve(plain.allocated(way)).assign(way=way) for way in ways], ignore_index=True)
@@ -202,7 +205,7 @@ class Memory:
         frame = {
             "left": math.log10(min(_SHORTEST, self.context)), "right": math.log10(max(_LONGEST, self.context)),
             "bottom": math.log10(0.7), "top": math.log10(highest), "context": self.context, "batch": self.batch,
-            "fits": self.fit.fits, "way": self.allocation, "both": len(ways) > 1,
+            "fits": self.fit.fits, "some": self.weights_alone_fit, "way": self.allocation, "both": len(ways) > 1,
         }  # fmt: skip
         return {"frame": pd.DataFrame([frame]), "curve": rows}
 
@@ -254,7 +257,7 @@ def _curve(m: Memory) -> pd.DataFrame:
             rows += [(start, batch), (end, batch)]
     if rows and rows[-1][0] < _LONGEST:
         rows.append((rows[-1][0], _FLOOR))
-    return pd.DataFrame(rows, columns=["context", "batch"])
+    return pd.DataFrame(rows, columns=["context", "batch"], dtype=float)
 
 
 # ---- remedies ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if not numbers.known:
     components.top(scenario, *words.not_published(numbers), context=context)
     asked.own_memory(numbers)
 else:
-    components.top(scenario, *words.headline(numbers), context=context)
+    components.top(scenario, *words.headline(numbers), context=context, lines=3)
     chart.draw(charts.bar_spec(), bar(numbers), key="memory_bar", alt=words.bar_alt(numbers), title=words.BAR)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="memory_workload"):
@@ -33,25 +33,20 @@ else:
         controls.slider("context", "Context of each, tokens", "Prompt and output together.")
         controls.slider("utilization", "The engine may use", asked.UTILIZATION)
         controls.slider("reserve_gib", "Reserve, GiB", asked.RESERVE)
-    asked.how_it_allocates(numbers)
+    with st.grid(3, min_column_width=210, vertical_alignment="bottom", key="memory_engine"):
+        asked.how_it_allocates(numbers)
+        asked.remedies(numbers)
     if scenario.hardware.memory is None:
         asked.own_memory(numbers)
 
     with prose.together():
         components.figures(words.figures(numbers))
-        components.note(words.below_picture(numbers))
+        components.note(words.below_picture(numbers), lines=2)
         components.derivation(words.arithmetic(numbers), key="memory_sums")
 
-    if not numbers.fit.fits:
-        components.section("What would make it fit", "Each change alone, tried; the smallest one of its kind.")
-        asked.remedies(numbers)
-
-    components.section("How many fit, by context", words.CURVE)
-    if numbers.weights_alone_fit:
-        alt = words.curve_alt(numbers)
-        chart.draw(charts.curve_spec(), curve(numbers), key="memory_curve", alt=alt, title=words.MOST)
-    else:
-        components.note("The weights alone do not fit, so no sequence of any length does.")
+    components.section("How many fit, by context", words.curve(numbers))
+    alt = words.curve_alt(numbers)
+    chart.draw(charts.curve_spec(), curve(numbers), key="memory_curve", alt=alt, title=words.MOST)
 
     with prose.together():
         components.section("What is where", words.rounding(numbers))
@@ -63,8 +58,6 @@ else:
             words.two_ways_table(numbers).draw()
 
     components.questions(words.questions(numbers), key="memory_question")
-    pictures = {"memory_bar": ahead.chart(bar, words.bar_alt)}
-    if numbers.weights_alone_fit:
-        pictures["memory_curve"] = ahead.chart(curve, words.curve_alt)
+    pictures = {"memory_bar": ahead.chart(bar, words.bar_alt), "memory_curve": ahead.chart(curve, words.curve_alt)}
     ahead.follow(ahead.Pictures(look, pictures))
     offers.python(lambda: snippet.code(numbers, state.own_model()))

@@ -36,7 +36,8 @@ BAR, MOST = "What lies in the memory", "How many sequences fit, by context"
 _EXACT = 1e-9
 _ANY = "any length"
 
-CURVE = "The largest batch whose caches fit beside the weights, against the context of each, both logarithmic."
+_CURVE = "The largest batch whose caches fit beside the weights, against the context of each, both logarithmic."
+_NO_CURVE = "The weights alone do not fit, so no sequence of any length does."
 TWO_WAYS = (
     "A layer with a window reads its window only, yet some engines give every layer pages for the whole context. "
     "Traffic follows the first; what fits lies between the two."
@@ -174,7 +175,8 @@ def part_name(m: Memory, part: Part) -> str:
 
 
 def parts_table(m: Memory) -> Table:
-    """What is where: each part in GiB and in GB."""
+    """What is where: each part in GiB and in GB. It has six rows, whether it fits or not."""
+    may_be_used = ("may be used", m.fit.budget_bytes, "")
     usable = ("usable", m.fit.usable_bytes, "")
     return Table(
         columns=[
@@ -184,7 +186,7 @@ def parts_table(m: Memory) -> Table:
             Column("of the usable", lambda row: _share(row[1] / m.fit.usable_bytes)),
         ],
         rows=[(part_name(m, part), part.bytes, part.kind) for part in m.parts()],
-        totals=[usable] if m.fit.fits else [("needed", m.needed_bytes, ""), usable],
+        totals=[usable] if m.fit.fits else [("needed", m.needed_bytes, ""), may_be_used, usable],
     )
 
 
@@ -398,13 +400,20 @@ def bar_alt(m: Memory) -> str:
     return f"Memory of one {m.hardware.name}: {used}. {parts[:1].upper()}{parts[1:]}. {verdict}"
 
 
+def curve(m: Memory) -> str:
+    """What the curve shows, or why there is none."""
+    return _CURVE if m.weights_alone_fit else _NO_CURVE
+
+
 def curve_alt(m: Memory) -> str:
     """The message of the curve."""
+    axes = f"Largest batch of {m.model.name} on {m.scenario.machines} against the context, both logarithmic"
+    if not m.weights_alone_fit:
+        return f"{axes}: none. {_NO_CURVE}"
     longest = _length(replace(m, batch=1).fit)
     verdict = "fit" if m.fit.fits else "do not fit"
     return (
-        f"Largest batch of {m.model.name} on {m.scenario.machines} against the context, both logarithmic: "
-        f"{_sequences(m.fit.max_batch, m.context)}, and one of {longest}. "
+        f"{axes}: {_sequences(m.fit.max_batch, m.context)}, and one of {longest}. "
         f"The page's {_sequences(m.batch, m.context)} {verdict}."
     )
 

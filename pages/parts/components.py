@@ -85,9 +85,14 @@ def caption(text: Text) -> None:
     prose.put(f'<div class="sc sc-caption muted">{markup(text)}</div>')
 
 
-def note(text: Text) -> None:
-    """A muted sentence."""
-    prose.put(f'<p class="sc sc-note">{markup(text)}</p>')
+def note(text: Text, *, lines: int = 0) -> None:
+    """A muted sentence. ``lines``: as many as it may come to on a wide page; what is below it does not move then."""
+    prose.put(f'<p class="sc sc-note{_kept_free(lines)}>{markup(text)}</p>')
+
+
+def _kept_free(lines: int) -> str:
+    """The end of a class: a text with it has the place of so many lines, of twice as many on a phone."""
+    return f' sc-lines" style="--lines: {lines}"' if lines else '"'
 
 
 def complaint(text: Text) -> None:
@@ -110,8 +115,11 @@ _BADGES = {
 }
 
 
-def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
-    """How a page opens: notices, the badge of the source that speaks, and the sentence of numbers."""
+def top(scenario: Scenario, *headline: Part, context: str = "", lines: int = 0) -> None:
+    """How a page opens: notices, the badge of the source that speaks, and the sentence of numbers.
+
+    ``lines``: as many as the sentence may come to, as in ``note``.
+    """
     for sentence in state.notices():
         complaint(sentence)
     sign, what = _BADGES[scenario.source]
@@ -119,7 +127,8 @@ def top(scenario: Scenario, *headline: Part, context: str = "") -> None:
     whose = borrowed.of_scenario(scenario) if scenario.source == "calibrated" else ""
     said = [context or scenario.measured or ", ".join(part for part in (what, whose) if part), scenario.label]
     line = " <span>·</span>".join(f" <span>{markup(text)}</span>" for text in [*said, *_unpublished(scenario)])
-    prose.put(f'<div class="sc sc-context">{badge}{line}</div><h1 class="sc sc-headline">{markup(headline)}</h1>')
+    sentence = f'<h1 class="sc sc-headline{_kept_free(lines)}>{markup(headline)}</h1>'
+    prose.put(f'<div class="sc sc-context">{badge}{line}</div>{sentence}')
 
 
 def _unpublished(scenario: Scenario) -> list[str]:

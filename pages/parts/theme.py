@@ -72,7 +72,7 @@ _VARIABLES = (
     + "}"
 )
 
-_ROW = '.stApp :is([class*="_question_"], [class*="st-key-remedy_"])'  # a sentence that is a button
+_ROW = ':is([class*="st-key-"][class*="_question_"], [class*="st-key-remedy_"])'  # a sentence that is a button
 _SHEET = f"""
 .stMainBlockContainer {{max-width: calc({WIDTH}px + 4.8rem); padding: 4.2rem 2.4rem 5rem;}}
 .stSidebar [data-testid=stSidebarUserContent] {{padding-top: .5rem;}}
@@ -100,6 +100,7 @@ _SHEET = f"""
 {_ROW} button:is(:hover, :focus-visible) strong {{
   border-color: var(--ink);}}
 .sc-note {{color: var(--muted); font-size: .875rem; margin: 0; max-width: 60rem; overflow-wrap: anywhere;}}
+.sc-lines {{min-height: calc(1lh * var(--lines));}}
 .sc-section {{font-family: "Source Serif", serif; font-weight: 500; font-size: 1.3rem; margin: 1.6rem 0 .1rem;}}
 .sc-figures {{display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .9rem 1.2rem;
   border-top: 1px solid var(--ink); border-bottom: 1px solid var(--rule); padding: .8rem 0 .9rem !important;
@@ -144,7 +145,7 @@ _SHEET = f"""
 .st-key-league_table .sc-table th, .st-key-league_table .sc-table td {{padding-left: .3rem; padding-right: .3rem;}}
 .sc-table thead tr, .sc-table tbody.total tr {{border-bottom: 1px solid var(--rule);}}
 .sc-table tbody.total tr:first-child {{border-top: 1px solid var(--rule);}}
-.sc-table tbody.total td {{font-weight: 600;}}
+.sc-table tbody.total td {{font-weight: 600; padding-top: calc(.42rem - 1px);}} /* as high as other rows */
 .sc-bar {{display: inline-block; vertical-align: middle; width: 5.6rem; height: .55rem; background: var(--rule);
   margin-left: .5rem; text-align: left;}}
 .sc-bar i {{display: block; height: 100%; background: currentColor;}}
@@ -161,9 +162,10 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 .st-key-share_corner .st-key-share {{margin-left: auto;}}
 .st-key-share button {{min-height: 1.75rem; padding: .1rem .55rem; font-size: .875rem;}}
 .sc-context {{padding-right: 5.5rem;}}
-[data-testid=stPopoverBody]:has(.st-key-share_link) {{width: min(27rem, 94vw); padding: .9rem 1.1rem 1.2rem;
+[data-testid=stPopoverBody] {{width: min(27rem, 94vw); padding: .9rem 1.1rem 1.2rem;
   --ink: currentColor; --muted: color-mix(in srgb, currentColor 70%, transparent);
   --rule: color-mix(in srgb, currentColor 18%, transparent);}}
+[data-testid=stPopoverBody]:has([class*="st-key-remedy_"]) {{width: min(54rem, 94vw); max-width: none;}}
 [data-testid=stPopoverBody] [data-testid=stVerticalBlock] {{gap: .45rem;}}
 [data-testid=stPopoverBody] .sc-caption {{margin-top: .35rem; padding-top: .6rem;}}
 [data-testid=stPopoverBody] .st-key-share_first .sc-caption {{border-top: 0; margin: 0; padding: 0;}}
@@ -175,7 +177,7 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 .st-key-dismiss_page_not_found {{position: absolute;}}
 .stApp [data-testid=stCaptionContainer] {{opacity: 1;}}
 .stApp [data-testid=stCaptionContainer] p {{color: var(--muted);}}
-.stApp [data-testid=stBaseButton-primary] p {{color: var(--paper);}}
+.stApp button[kind=primary] p {{color: var(--paper);}}
 .stApp a:focus-visible {{outline: 2px solid var(--ink); outline-offset: 3px; border-radius: 2px;}}
 .stMain:focus-visible {{outline: 1px solid var(--muted); outline-offset: -3px;}}
 @media (max-width: 640px) {{
@@ -188,6 +190,7 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
   [class*=st-key-reasons] td:last-child {{grid-column: 1 / -1; padding: 0 0 .5rem;}}
   [class*=st-key-reasons] th:last-child {{display: none;}}
   .sc-headline {{font-size: 1.3125rem;}}
+  .sc-lines {{min-height: calc(2lh * var(--lines));}}
   .sc-figures {{grid-template-columns: repeat(auto-fit, minmax(5.6rem, 1fr));}}
   .sc-figures dd {{font-size: 1.2rem;}}
   .sc-sums {{grid-template-columns: auto minmax(0, 1fr); gap: .1rem .6rem;}}

@@ -40,6 +40,19 @@ MEETING_LABELS = """
 """
 
 
+# Where things stand on the page, by name: what moves when something else comes or goes.
+PLACES = """
+() => [...document.querySelectorAll(
+    'h1, h2, .stVegaLiteChart, .stBidiComponent, .stSlider, .stSelectbox, .stButton, .sc-figures, .sc-table')]
+  .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 0)
+  .map((e) => {
+    const name = e.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)?.[0] ?? e.className.split(' ').at(-1);
+    const scrolled = (e.closest('.stSidebar') ?? document.querySelector('.stMain')).scrollTop;
+    return [name, Math.round(e.getBoundingClientRect().top + scrolled)];
+  })
+"""
+
+
 @dataclass(frozen=True)
 class View:
     """A window and the theme that it prefers."""

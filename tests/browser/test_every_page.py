@@ -6,21 +6,11 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Guide, NewPage
-from tests.browser.driving import paths, settle, visit
+from tests.browser.driving import PLACES, paths, settle, visit
 from tests.browser.server import HOST, serving
 from tests.browser.tour import in_views
 
 LONG = 20_000  # ms, a bound against hanging
-PLACES = """
-() => [...document.querySelectorAll(
-    'h1, h2, .stVegaLiteChart, .stBidiComponent, .stSlider, .stSelectbox, .stButton, .sc-figures, .sc-table')]
-  .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 0)
-  .map((e) => {
-    const name = e.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)?.[0] ?? e.className.split(' ').at(-1);
-    const scrolled = (e.closest('.stSidebar') ?? document.querySelector('.stMain')).scrollTop;
-    return [name, Math.round(e.getBoundingClientRect().top + scrolled)];
-  })
-"""
 
 
 @in_views("fits")

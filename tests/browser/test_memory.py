@@ -3,12 +3,18 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.driving import visit, wide_and_narrow
+from tests.browser.driving import PLACES, settle, slider, visit, wide_and_narrow
+from tests.browser.tour import grave
 
 RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
+
+
+def remedies(page: Page) -> Locator:
+    """The button that opens them."""
+    return page.get_by_role("button", name="What would make it fit", exact=True)
 
 
 def test_a_remedy_makes_it_fit_and_is_in_the_link(page: Page) -> None:
@@ -16,10 +22,34 @@ def test_a_remedy_makes_it_fit_and_is_in_the_link(page: Page) -> None:
     expect(page.locator("h1.sc-headline")).to_contain_text(
         "Does not fit: the weights of Llama-3.1-70B take 131\u00a0GiB"
     )
+    remedies(page).click()
     page.get_by_role("button", name="Set 4 GPUs").click()
     expect(page.locator("h1.sc-headline")).to_contain_text("4 × H100 SXM have room for", timeout=RUN_MS)
-    expect(page).to_have_url(re.compile("tensor_parallel=4"))
-    expect(page.get_by_role("heading", name="What would make it fit")).to_have_count(0)
+    expect(page).to_have_url(re.compile("tensor_parallel=4"), timeout=RUN_MS)
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
+    expect(remedies(page)).to_be_disabled()
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "presses"),
+    [
+        ("batch=320", "batch", "ArrowRight"),
+        ("model=qwen3-32b&reserve_gib=10", "reserve_gib", "End"),  # the weights alone do not fit then
+        ("model=gemma-3-27b&tensor_parallel=2&context=131072&utilization=0.5&reserve_gib=1", "batch", "End"),
+    ],
+)
+def test_nothing_moves_when_it_no_longer_fits(page: Page, query: str, key: str, presses: str) -> None:
+    visit(page, f"memory?{query}")
+    expect(remedies(page)).to_be_disabled()
+    before = page.evaluate(PLACES)
+    slider(page, key).press(presses)
+    expect(page.locator("h1.sc-headline")).to_contain_text("Does not fit", timeout=RUN_MS)
+    expect(remedies(page)).to_be_enabled(timeout=RUN_MS)
+    settle(page)
+    assert page.evaluate(PLACES) == before
+    remedies(page).click()
+    expect(page.get_by_role("button", name=re.compile("Set "))).not_to_have_count(0)
+    assert not grave(page)
 
 
 def test_a_slider_moves_the_bar_and_the_point(page: Page) -> None:

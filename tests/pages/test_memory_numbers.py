@@ -331,14 +331,27 @@ def test_labels_never_meet_and_stay_inside(picture: str, width: int) -> None:
         m = drawn_at_random(rng)
         if picture == "bar":
             drawn = drawing.svg(charts.bar_spec(), m.bar_data(), width=width)
-        elif m.weights_alone_fit:
-            drawn = drawing.svg(charts.curve_spec(), m.curve_data(), width=width)
         else:
-            continue
+            drawn = drawing.svg(charts.curve_spec(), m.curve_data(), width=width)
         where = f"{m.scenario.label}, B {m.batch}, context {m.context}, {m.utilization}, {m.allocation}"
         assert not drawing.collisions(drawn), f"{drawing.collisions(drawn)} ({where})"
         outside = [label for label in drawing.labels(drawn) if not 58 < label.left < label.right < width + 62]
         assert not outside, f"{outside} ({where})"
+
+
+def test_where_the_weights_alone_do_not_fit_nothing_is_said_to() -> None:
+    m = memory("llama-3.1-70b", batch=16)
+    drawn = drawing.svg(charts.curve_spec(), m.curve_data(), width=850)
+    texts = {plain(label.text) for label in drawing.labels(drawn)}
+    assert any(said.startswith("16 sequences") for said in texts)
+    assert "Does not fit" in texts
+    assert "Fits" not in texts
+    assert words.curve(m) in words.curve_alt(m)
+
+
+def test_the_table_has_as_many_rows_when_it_does_not_fit() -> None:
+    tables = [words.parts_table(memory("llama-3.1-8b", batch=batch, context=8192)) for batch in (40, 100)]
+    assert {len(table.rows) + len(table.totals) for table in tables} == {6}
 
 
 def test_the_bar_says_its_parts() -> None:

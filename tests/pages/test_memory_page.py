@@ -55,7 +55,7 @@ def test_figures_are_those_of_the_cost_model(query: dict[str, object], asked: di
 def test_what_does_not_fit_is_answered_with_what_would() -> None:
     at = open_page("memory", model="llama-3.1-70b", batch=16, context=8192)
     assert "Does not fit: the weights of Llama-3.1-70B take 131 GiB" in text(at)
-    assert "What would make it fit" in text(at)
+    assert [popover.proto.popover.label for popover in at.get("popover")] == ["Share", "What would make it fit"]
     assert "so no sequence of any length does" in text(at)
     press(at, "Set 4 GPUs")
     assert value(at, "tensor_parallel") == "4"
