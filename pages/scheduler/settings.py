@@ -27,9 +27,7 @@ def main() -> None:
             controls.choice("against", "Against, B", list(names), names.__getitem__)
         with columns[3]:
             controls.slider("token_budget", "Tokens a step, at most (A)")
-    told = stories.told()
-    if told != stories.OWN:
-        components.note(stories.STORIES[told].look_at)
+    components.note(stories.look_at(stories.told()), lines=2)
 
 
 def _story() -> None:

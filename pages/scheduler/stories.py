@@ -145,6 +145,11 @@ STORIES: Mapping[str, Story] = {
 }
 
 
+def look_at(told: str) -> str:
+    """What to look at in a story; where none is told, that there are some."""
+    return "These settings tell no story. One that you choose sets its own." if told == OWN else STORIES[told].look_at
+
+
 def told() -> str:
     """The story that the controls tell, or ``OWN``."""
     current = {key: state.value(key) for key in TOLD_BY}
