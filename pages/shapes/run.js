@@ -4,7 +4,6 @@
 const PLAYING_MS = 50;          // a step, while playing
 const CALM_STOPS = 12;          // jumps from end to end, where the reader's system asks for reduced motion
 const CALM_MS = 500;
-const WIDE = 900;               // px of page from which the bill stands beside the triangle
 
 const PLAY = "M4 2v12l9-6z", PAUSE = "M3 2h4v12H3zM9 2h4v12H9z";
 const icon = (path) => `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${path}"/></svg>`;
@@ -97,9 +96,12 @@ function axes(sheet, { x, y, height, xTicks, yTicks, title }) {
 function triangleLabels(sheet, triangle, { x, y, steps }) {
   const size = sheet.small ? 12 : 14, { without, kept } = triangle, low = Math.max(...without);
   const [end, rest] = [y(low), y(kept.at(-1))], between = rest - end > 34;
-  sheet.text(x(steps) - 8, between ? end + (rest - end) * 0.55 : end + 22, triangle.saved, { anchor: "end", look: "ink halo", size });
-  const reach = Math.min(Math.ceil(((sheet.wide(triangle.prefill, size) + 16) / (x(steps) - x(0))) * steps), steps - 1);
-  sheet.text(x(0) + 9, Math.max(y(Math.max(without[reach], kept[0])) - 8, MARGIN.top - 4), triangle.prefill, { look: "prefill-text halo", size, weight: 600 });
+  const [savedWide, prefillWide] = [triangle.saved, triangle.prefill].map((text) => sheet.wide(text, size));
+  const reach = Math.min(Math.ceil(((prefillWide + 16) / (x(steps) - x(0))) * steps), steps - 1);
+  const prefillY = Math.max(y(Math.max(without[reach], kept[0])) - 8, MARGIN.top - 4), savedY = between ? end + (rest - end) * 0.55 : end + 22;
+  const beside = x(steps) - 8 - savedWide > x(0) + 9 + prefillWide + size;   // else one below the other
+  sheet.text(x(steps) - 8, beside ? savedY : Math.max(savedY, prefillY + size + 8), triangle.saved, { anchor: "end", look: "ink halo", size });
+  sheet.text(x(0) + 9, prefillY, triangle.prefill, { look: "prefill-text halo", size, weight: 600 });
   if (!triangle.decode) return;
   const inside = y(0) - y(Math.max(...kept.slice(1))) > 60;
   sheet.text(x(steps * 0.36), inside ? y(0) - 20 : Math.min(y(Math.max(...kept.slice(1))), y(0) - 3) - 8, triangle.decode, { look: inside ? "on-fill" : "decode-text halo", size, weight: 600 });

@@ -21,12 +21,13 @@ new MutationObserver(() => {
 """
 
 
-# The labels of charts that overlap, each pair in words.
+# The labels of charts, and of pictures of the app's own, that overlap: each pair in words.
 MEETING_LABELS = """
 () => {
-  const met = [];
-  for (const chart of document.querySelectorAll('[data-testid=stVegaLiteChart]')) {
-    const texts = [...chart.querySelectorAll('g.mark-text text')]
+  const met = [], hosts = [...document.querySelectorAll('.stMain *')].filter((e) => e.shadowRoot);
+  const sheets = hosts.flatMap((e) => [...e.shadowRoot.querySelectorAll('svg.sheet')]);
+  for (const picture of [...document.querySelectorAll('[data-testid=stVegaLiteChart]'), ...sheets]) {
+    const texts = [...picture.querySelectorAll(picture.matches('svg') ? 'text' : 'g.mark-text text')]
       .filter(t => t.textContent && t.getAttribute('opacity') !== '0')
       .map(t => ({ said: t.textContent, box: t.getBoundingClientRect() }));
     texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {

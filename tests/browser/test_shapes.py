@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import LOAD_MS, Watch, settle, visit, wide_and_narrow
+from tests.browser.driving import LOAD_MS, MEETING_LABELS, Watch, settle, visit, wide_and_narrow
 
 SLOWEST_STEP_MS = 1000  # a bound against hanging; the figures are printed
 
@@ -314,6 +315,19 @@ def test_it_fits_its_window_and_can_be_read(page: Page) -> None:
     sizes = page.evaluate(READABLE)
     assert len(sizes) > 50
     assert min(sizes) >= 10.99
+
+
+@pytest.mark.parametrize(("media", "width"), [("print", 718), ("screen", 900), ("screen", 330)])
+def test_no_two_labels_meet_where_there_is_little_room(
+    page: Page, media: Literal["print", "screen"], width: int
+) -> None:
+    opened(page, "run_step=60")
+    drawn = picture(page, "run").locator(".triangle svg.sheet")
+    before = drawn.get_attribute("width") or ""
+    page.emulate_media(media=media)
+    page.set_viewport_size({"width": width, "height": 900})
+    expect(drawn).not_to_have_attribute("width", before)
+    assert page.evaluate(MEETING_LABELS) == []
 
 
 def test_words_in_pictures_stay_inside_them(page: Page) -> None:
