@@ -53,8 +53,6 @@ def upload_junk(page: Page, path: str) -> None:
     """Upload as much junk as a page takes: it says so in a sentence and goes on, then more, which stays out."""
     where, kind, most, said = UPLOADS[path]
     visit(page, path)
-    if path == "measure":  # it is drawn anew when the devices have been found
-        expect(page.get_by_test_id("stMain")).to_contain_text("What is known of the device", timeout=LOAD_MS)
     if path == "scheduler":
         page.get_by_text("Workload, memory and knobs").click()
     box = page.locator(f"{where} input[type=file]")

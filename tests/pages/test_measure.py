@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -325,3 +326,30 @@ def test_the_environment_turns_that_off(monkeypatch: pytest.MonkeyPatch) -> None
     store.keep(made_up(h100(), MODEL))
     at = open_page("roofline")
     assert "a floor, nothing measured" in text(at)
+
+
+# ---- what is on its way ----------------------------------------------------------------------------------------------
+
+
+def place_of(node: Any, key: str) -> tuple[int, ...] | None:
+    """Where the widget with a key stands in the page: the browser draws it anew where that changes."""
+    for index, child in node.children.items():
+        if getattr(child, "key", None) == key:
+            return (index,)
+        if hasattr(child, "children") and (below := place_of(child, key)) is not None:
+            return (index, *below)
+    return None
+
+
+def test_an_upload_keeps_its_place_whatever_comes_before_it(
+    profile: live.Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches = (Found((), alive=True), Found((processor(),)), Found((), error="Nothing."))
+    places = set()
+    for found in searches:
+        monkeypatch.setattr(live_rates, "search", lambda found=found: found)
+        places.add(place_of(open_page("measure").main, "profile_upload"))
+    store.keep(profile)
+    places.add(place_of(open_page("measure", model="llama-3.1-8b", batch="x").main, "profile_upload"))
+    assert len(places) == 1
+    assert None not in places
