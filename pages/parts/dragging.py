@@ -25,14 +25,26 @@ _bridge = st.components.v2.component(
     html="<span></span>",
     css="span {display: none}\n",
     js="""
-const running = new WeakMap();            // one set of listeners for each place where the component stands
+// One for each place where the component stands: its listeners, what the sliders show, what has been moved and not been
+// told yet, and what was told last.
+const places = new WeakMap();
+const LATE = 5;                           // answers to what was told before, at most
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  running.get(parentElement)?.abort();
-  const stop = new AbortController(), options = { capture: true, signal: stop.signal };
-  running.set(parentElement, stop);
-  const names = Object.keys(data.values), shown = { ...data.values };
-  let forwarding = false, moved = null;
+  const place = places.get(parentElement) ?? { shown: {}, moved: null, told: {} };
+  places.set(parentElement, place);
+  place.stop?.abort();
+  const stop = place.stop = new AbortController(), options = { capture: true, signal: stop.signal };
+  const names = Object.keys(data.values), { shown } = place;
+  let forwarding = false;
+
+  // The owner's value counts, unless the slider is in hand or the answer is one to what was told before the last.
+  for (const [name, value] of Object.entries(data.values)) {
+    const told = place.told[name];
+    if (place.moved?.[name] !== undefined || (told && told.value !== value && told.late-- > 0)) continue;
+    delete place.told[name];
+    shown[name] = value;
+  }
 
   const inputs = (name) => data.charts.flatMap((chart) =>
     [...document.querySelectorAll(`.st-key-${chart} form.vega-bindings input[name="${name}"]`)]);
@@ -56,12 +68,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!name || forwarding) return;
     event.target.dataset.shown = event.target.value;
     show(name, event.target.value);
-    moved = { [name]: Number(event.target.value) };
+    place.moved = { [name]: Number(event.target.value) };
   }, options);
   // Vega writes the value back into its slider as it moves, and browsers then keep the "change" event to themselves.
   const release = () => {
-    if (moved) setTriggerValue("released", moved);
-    moved = null;
+    if (!place.moved) return;
+    for (const [name, value] of Object.entries(place.moved))
+      if (String(value) !== data.values[name]) place.told[name] = { value: String(value), late: LATE };
+    setTriggerValue("released", place.moved);
+    place.moved = null;
   };
   for (const end of ["pointerup", "pointercancel", "keyup", "change"]) document.addEventListener(end, release, options);
 
@@ -74,7 +89,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
   mover.observe(document.body, { subtree: true, attributeFilter: ["aria-valuetext"] });
 
   // Charts come after this component, and come anew when they are rebuilt: their sliders then get the owner's values.
-  const sync = () => { for (const name of names) show(name, shown[name]); };
+  // Until then they stand in the middle: a key that was pressed there counts from the value that the slider gets.
+  const middle = ({ type, min, max, step }) =>
+    Object.assign(document.createElement("input"), { type, min, max, step, value: "" }).value;
+  const early = (name) => {
+    const input = inputs(name).find((input) => !input.dataset.shown && input === document.activeElement);
+    const by = input ? input.value - middle(input) : 0;
+    if (!by) return false;
+    const value = Math.min(Math.max(Number(shown[name]) + by, input.min), data.most[name] ?? input.max);
+    shown[name] = String(Number(value.toFixed(4)));
+    place.moved = { [name]: Number(shown[name]) };
+    return true;
+  };
+  const sync = () => {
+    const pressed = names.filter(early);
+    for (const name of names) show(name, shown[name]);
+    if (pressed.length) release();
+  };
   const watcher = new MutationObserver((changes) => {
     const fresh = (node) => node.nodeType === 1 && (node.matches(".vega-bind") || node.querySelector(".vega-bind"));
     if (changes.some((change) => [...change.addedNodes].some(fresh))) sync();

@@ -66,6 +66,38 @@ def test_keys_move_it_too(page: Page) -> None:
     expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 2: "))
 
 
+def test_keys_that_come_faster_than_answers_all_count(page: Page) -> None:
+    visit(page)
+    slider(page).focus()
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(60)
+    expect(page).to_have_url(re.compile("batch=13$"), timeout=LONG)
+    expect(slider(page)).to_have_value("13")
+
+
+# As a key does it, at the moment when the slider is there; nobody has given it a value yet.
+EARLY_KEY = """
+const watcher = new MutationObserver(() => {
+  const slider = document.querySelector(".st-key-ride form.vega-bindings input");
+  if (!slider) return;
+  watcher.disconnect();
+  slider.focus();
+  slider.value = Number(slider.value) + Number(slider.step);
+  for (const name of ["input", "keyup"]) slider.dispatchEvent(new Event(name, { bubbles: true }));
+});
+watcher.observe(document, { childList: true, subtree: true });
+"""
+
+
+def test_a_key_that_comes_when_the_first_picture_does_counts(page: Page) -> None:
+    page.add_init_script(EARLY_KEY)
+    page.goto("?batch=7")
+    expect(page).to_have_url(re.compile("batch=8$"), timeout=LONG)
+    expect(slider(page)).to_have_value("8")
+    expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 8: "))
+
+
 def test_a_line_leads_to_its_page_with_the_same_scenario_and_back_returns(page: Page) -> None:
     visit(page, "?model=llama-3.1-8b&batch=32&context=8192")
     page.locator(".st-key-lead_memory").get_by_role("link", name="Memory").click()
