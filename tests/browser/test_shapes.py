@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import LOAD_MS, MEETING_LABELS, Watch, settle, visit, wide_and_narrow
+from tests.browser.driving import LOAD_MS, MEETING_LABELS, settle, visit, wide_and_narrow
 
+pytestmark = pytest.mark.usefixtures("met")
 SLOWEST_STEP_MS = 1000  # a bound against hanging; the figures are printed
 
 COUNT = """
@@ -36,27 +36,10 @@ WINDOWED = {
 }
 
 
-@pytest.fixture(scope="module")
-def shown(server: str, browser: Browser) -> Iterator[Page]:
-    """The page as it opens, loaded once for the tests that only look at it.
-
-    The start page comes first: until a server has run the app once, Streamlit greets a deep link with a box that says
-    "page not found".
-    """
-    context, watch = browser.new_context(base_url=f"{server}/", viewport={"width": 1280, "height": 900}), Watch()
-    watch.attach(context)
-    page = context.new_page()
-    visit(page)
-    yield opened(page)
-    context.close()
-    watch.check()
-
-
 @pytest.fixture
-def page(shown: Page, page: Page) -> Page:
-    """A page of its own, on a server that has been met."""
-    assert shown
-    return page
+def shown(page: Page) -> Page:
+    """The page as it opens."""
+    return opened(page)
 
 
 def opened(page: Page, query: str = "") -> Page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from typing import Any
 
@@ -30,6 +31,13 @@ def sound(at: AppTest) -> AppTest:
     """The page, which did not raise."""
     assert not at.exception, at.exception
     return at
+
+
+def upload(at: AppTest, body: bytes, *, key: str, name: str) -> AppTest:
+    """Upload a file of this name where the key says."""
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    at.file_uploader(key=key).set_value((name, body, kind))
+    return ran(at)
 
 
 def press(at: AppTest, label: str) -> AppTest:

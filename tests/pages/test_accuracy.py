@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from pages.accuracy.numbers import DATA_CENTRE, OPERATIONS, Errors, kind_of, who
 from pages.parts import codec, format, state
 from pages.parts.scenario import Scenario
 from tests.live.samples import SMALL_CONFIG
+from tests.pages import opened
 from tests.pages.app import link, markup, text
 from tests.pages.drawing import collisions, labels, svg
 from tests.pages.opened import alt, go, named, notices, open_page, plain, press, ran, value
@@ -152,9 +154,7 @@ def test_models_belong_to_a_class_of_steps() -> None:
 HEAD = "model,hardware,phase,new,batch,context,seconds"
 
 
-def upload(at, body: bytes):
-    at.file_uploader(key="own_steps").set_value(("steps.csv", body, "text/csv"))
-    return ran(at)
+upload = partial(opened.upload, key="own_steps", name="steps.csv")
 
 
 def table(*lines: str) -> bytes:

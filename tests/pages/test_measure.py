@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pages.parts import live_rates
 from pages.parts.scenario import Scenario
 from pages.roofline import table
 from tests.live.samples import h100, made_up, processor
+from tests.pages import opened
 from tests.pages.app import figures, link, text
 from tests.pages.drawing import collisions, svg
 from tests.pages.opened import alt, go, notices, open_page, plain, press, ran, value
@@ -41,9 +43,7 @@ def profile() -> live.Profile:
     return made_up(processor(), MODEL, noise=0.02)
 
 
-def upload(at: AppTest, body: bytes) -> AppTest:
-    at.file_uploader(key="profile_upload").set_value(("profile.json", body, "application/json"))
-    return ran(at)
+upload = partial(opened.upload, key="profile_upload", name="profile.json")
 
 
 def captions(at: AppTest) -> list[str]:

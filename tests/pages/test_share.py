@@ -128,8 +128,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(case: str) -> None:
     text, reason = BAD[case]
     at = open_share("roofline", batch=16)
     before = {key: at.session_state[key] for key in state.CONTROLS if key in at.session_state}
-    at.file_uploader(key="share_upload").set_value(("scenario.json", text.encode(), "application/json"))
-    opened.ran(at)
+    opened.upload(at, text.encode(), key="share_upload", name="scenario.json")
     said = opened.notices(at)
     assert len(said) == 1
     assert said[0].startswith("Not loaded. ")
