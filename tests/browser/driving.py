@@ -1,6 +1,8 @@
 """How the browser tests open a page, wait for it, and notice what went wrong on it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -8,7 +10,10 @@ from playwright.sync_api import BrowserContext, Locator, Page, TimeoutError, exp
 
 from tests.browser.server import HOST
 
-LOAD_MS = 30_000  # a bound against hanging; a page loads in about two seconds
+# Of every wait for what a page is to show: a bound against hanging. A page loads in about two seconds.
+expect.set_options(timeout=30_000)
+
+T = TypeVar("T")
 
 # Streamlit may replace an exception box within the same run, so each one is reported as it appears.
 REPORT_EXCEPTIONS = """
@@ -51,6 +56,21 @@ PLACES = """
     const scrolled = (e.closest('.stSidebar') ?? document.querySelector('.stMain')).scrollTop;
     return [name, Math.round(e.getBoundingClientRect().top + scrolled)];
   })
+"""
+
+
+QUIET = """
+() => new Promise((done) => {
+  const app = document.querySelector("[data-testid=stApp]");
+  let timer = 0;
+  const watch = () => {
+    clearTimeout(timer);
+    if (app.dataset.testScriptState === "notRunning") timer = setTimeout(() => { watcher.disconnect(); done(); }, 1000);
+  };
+  const watcher = new MutationObserver(watch);
+  watcher.observe(app, { attributeFilter: ["data-test-script-state"] });
+  watch();
+})
 """
 
 
@@ -116,12 +136,12 @@ def settle(page: Page) -> None:
     For loads only. After a click or a key, wait for the content that it brings: the script may not have begun yet.
     """
     app = page.get_by_test_id("stApp")
-    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
-    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=LOAD_MS)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=LOAD_MS)
-    expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=LOAD_MS)
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
+    expect(app).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    expect(page.locator("[data-stale=true]")).to_have_count(0)
     for chart in page.get_by_test_id("stVegaLiteChart").all():
-        expect(chart.locator("svg.marks, canvas.marks")).not_to_have_count(0, timeout=LOAD_MS)
+        expect(chart.locator("svg.marks, canvas.marks")).not_to_have_count(0)
 
 
 def visit(page: Page, path: str = "") -> Page:
@@ -140,6 +160,22 @@ def paths(page: Page) -> list[str]:
 def heading(page: Page) -> Locator:
     """The sentence of numbers that a page opens with."""
     return page.locator("h1.sc-headline")
+
+
+def steady(page: Page, read: Callable[[], T]) -> T:
+    """What is read of a page when it has stopped changing, as a picture does a moment after it has been moved."""
+    seen = read()
+    for _ in range(60):
+        page.wait_for_timeout(500)
+        before, seen = seen, read()
+        if seen == before:
+            return seen
+    raise AssertionError(f"it does not come to rest: {seen}")
+
+
+def quiet(page: Page) -> None:
+    """Wait until the server has had nothing to do for a second: answers to several moves come one after the other."""
+    page.evaluate(QUIET)
 
 
 def choose(page: Page, key: str, option: str) -> None:

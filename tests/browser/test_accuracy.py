@@ -8,8 +8,6 @@ from playwright.sync_api import Page, expect
 from costmodel import accuracy
 from tests.browser.driving import visit, wide_and_narrow
 
-LONG = 15_000  # ms, a bound against hanging
-
 
 @wide_and_narrow
 def test_the_page_loads_and_fits(page: Page) -> None:
@@ -30,18 +28,18 @@ def test_a_table_is_downloaded_changed_and_judged(page: Page, tmp_path: Path) ->
     assert table.read_text(encoding="utf-8") == accuracy.SAMPLE
     table.write_text("\n".join(accuracy.SAMPLE.splitlines()[:3]), encoding="utf-8")
     page.locator(".st-key-own_steps input[type=file]").set_input_files(table)
-    expect(page.get_by_text("Your steps (2)")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Your steps (2)")).to_be_visible()
     dots = page.locator('.st-key-own_steps_picture svg [aria-label*="estimate off by"]')
-    expect(dots).to_have_count(2, timeout=LONG)
+    expect(dots).to_have_count(2)
     other = tmp_path / "other.csv"
     other.write_text("model,hardware\nx,y", encoding="utf-8")
     page.locator(".st-key-own_steps input[type=file]").set_input_files(other)
-    expect(page.get_by_text(re.compile("Not taken over. line 1"))).to_be_visible(timeout=LONG)
+    expect(page.get_by_text(re.compile("Not taken over. line 1"))).to_be_visible()
     expect(page.get_by_text("Your steps (2)")).to_be_visible()
 
 
 def test_another_grouping_is_drawn(page: Page) -> None:
     visit(page, "accuracy")
     page.locator(".st-key-errors_row").get_by_text("By GPU").click()
-    expect(page.locator('.st-key-errors svg [aria-label^="GB200, prefill: floor"]')).to_have_count(1, timeout=LONG)
+    expect(page.locator('.st-key-errors svg [aria-label^="GB200, prefill: floor"]')).to_have_count(1)
     expect(page).to_have_url(re.compile("error_rows=gpu"))

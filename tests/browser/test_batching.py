@@ -7,7 +7,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.driving import MEETING_LABELS, heading, settle, slider, visit, wide_and_narrow
 
-RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
 PICTURES = ("tradeoff", "market", "bills_batch", "bills_context", "intensity", "ways", "chunk", "drafts_picture")
 
@@ -46,14 +45,14 @@ def test_a_slider_moves_the_marks_the_link_keeps_it_and_a_reload_restores_it(pag
     slider(page, "batch").focus()
     slider(page, "batch").press("End")
     moved = mark(page, "tradeoff", "B = 1,024: each waits")
-    expect(moved).to_have_count(1, timeout=RUN_MS)
+    expect(moved).to_have_count(1)
     assert moved.get_attribute("transform") != before
-    expect(heading(page)).to_contain_text("1,024 sequences share each step", timeout=RUN_MS)
+    expect(heading(page)).to_contain_text("1,024 sequences share each step")
     expect(page.get_by_role("alert")).to_contain_text("do not fit into H100 SXM: memory ends at 322")
     expect(page).to_have_url(re.compile("batch=1024"))
     page.reload()
     settle(page)
-    expect(mark(page, "tradeoff", "B = 1,024: each waits")).to_have_count(1, timeout=RUN_MS)
+    expect(mark(page, "tradeoff", "B = 1,024: each waits")).to_have_count(1)
     expect(mark(page, "drafts_picture", "B = 1,024: ")).to_have_count(1)
 
 
@@ -62,8 +61,8 @@ def test_new_data_leave_the_views_of_the_charts_standing(page: Page) -> None:
     page.evaluate("document.querySelectorAll('svg.marks').forEach(svg => { svg.dataset.first = 'yes'; })")
     slider(page, "batch").focus()
     slider(page, "batch").press("ArrowRight")
-    expect(mark(page, "tradeoff", "B = 20: each waits")).to_have_count(1, timeout=RUN_MS)
-    expect(mark(page, "drafts_picture", "B = 20: ")).to_have_count(1, timeout=RUN_MS)
+    expect(mark(page, "tradeoff", "B = 20: each waits")).to_have_count(1)
+    expect(mark(page, "drafts_picture", "B = 20: ")).to_have_count(1)
     expect(page.locator("svg.marks[data-first=yes]")).to_have_count(len(PICTURES))
 
 
@@ -74,7 +73,7 @@ def test_the_chunk_has_a_slider_of_its_own_that_leaves_the_rest_alone(page: Page
     slider(page, "prefill_chunk").focus()
     slider(page, "prefill_chunk").press("End")
     whole = page.locator('.st-key-ways svg [aria-label^="step of 500 tokens of the prompt and a token of each"]')
-    expect(whole).to_have_count(4, timeout=RUN_MS)  # its amber and its teal bar, together and in one chunk
+    expect(whole).to_have_count(4)  # its amber and its teal bar, together and in one chunk
     expect(step).to_have_count(0)
     expect(page).to_have_url(re.compile("prefill_chunk=16384"))
     expect(heading(page)).to_contain_text("64 sequences share each step")
@@ -83,7 +82,7 @@ def test_the_chunk_has_a_slider_of_its_own_that_leaves_the_rest_alone(page: Page
 def test_the_answer_of_a_question_shows_itself(page: Page) -> None:
     visit(page, "batching?batch=64&count=attention")
     page.get_by_role("button", name="Show 161 tokens").click()
-    expect(page).to_have_url(re.compile("context=161"), timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("context=161"))
     expect(mark(page, "bills_context", "161 tokens: 18.6\u00a0MB + 18.6\u00a0MB for a token")).to_have_count(1)
 
 

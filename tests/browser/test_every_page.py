@@ -10,8 +10,6 @@ from tests.browser.driving import PLACES, paths, settle, visit
 from tests.browser.server import HOST, serving
 from tests.browser.tour import in_views
 
-LONG = 20_000  # ms, a bound against hanging
-
 
 @in_views("fits")
 def test_every_page_fits_its_window_and_no_two_labels_meet(tour: Guide, view: str) -> None:
@@ -33,7 +31,7 @@ def moved(page: Page) -> list[object]:
     slider.focus()
     slider.press("ArrowRight")
     expect(slider).not_to_have_value(value)
-    expect(page).not_to_have_url(address, timeout=LONG)
+    expect(page).not_to_have_url(address)
     settle(page)
     after = page.evaluate(PLACES)
     return [(was, now) for was, now in zip(before, after, strict=False) if was != now] + [len(before) - len(after)]
@@ -55,7 +53,7 @@ def test_nothing_jumps_when_the_machine_is_changed(page: Page) -> None:
     before = page.evaluate(PLACES)
     page.locator(".st-key-bandwidth_x input").focus()
     page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile("bandwidth_x"), timeout=LONG)
+    expect(page).to_have_url(re.compile("bandwidth_x"))
     settle(page)
     assert page.evaluate(PLACES) == before
 
@@ -88,5 +86,5 @@ def test_a_page_that_does_not_exist_leads_to_the_start(page: Page) -> None:
 def test_a_server_that_is_gone_is_said(new_page: NewPage, tmp_path: Path) -> None:
     with serving(tmp_path / "log") as address:
         page = visit(new_page(server=address), "roofline")
-    expect(page.get_by_role("status").filter(has_text="The server does not answer.")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("status").filter(has_text="The server does not answer.")).to_be_visible()
     expect(page.locator("h1")).to_contain_text("cannot finish sooner than")

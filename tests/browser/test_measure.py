@@ -11,7 +11,7 @@ import live
 from live import store
 from pages.parts import codec
 from tests.browser.conftest import NewPage
-from tests.browser.driving import LOAD_MS, settle
+from tests.browser.driving import settle
 from tests.browser.server import process_id, serving
 from tests.live.processes import workers
 from tests.live.samples import SMALL_CONFIG
@@ -33,7 +33,7 @@ def measuring(address: str) -> list[int]:
 
 
 def badge(page: Page, words: str) -> None:
-    expect(page.locator(".sc-badge")).to_have_text(words, timeout=LOAD_MS)
+    expect(page.locator(".sc-badge")).to_have_text(words)
 
 
 def start(page: Page) -> None:
@@ -60,10 +60,10 @@ def test_measured_stopped_measured_to_the_end_kept_and_taken_elsewhere(
     badge(page, "● live")
     expect(page.locator(".sc-context")).to_contain_text("measured on")
     points = page.locator('.st-key-measure_time svg [aria-label*=": measured"]')
-    expect(points).not_to_have_count(0, timeout=LOAD_MS)
+    expect(points).not_to_have_count(0)
     assert not measuring(machine)
 
-    expect(page).to_have_url(re.compile("rates=live"), timeout=LOAD_MS)
+    expect(page).to_have_url(re.compile("rates=live"))
     page.reload()
     settle(page)
     badge(page, "● live")
@@ -76,7 +76,7 @@ def test_measured_stopped_measured_to_the_end_kept_and_taken_elsewhere(
     bad = tmp_path / "bad.json"
     bad.write_text("[]", encoding="utf-8")
     page.locator(".st-key-profile_upload input[type=file]").set_input_files(bad)
-    expect(page.get_by_text("Not taken over. profile:")).to_be_visible(timeout=LOAD_MS)
+    expect(page.get_by_text("Not taken over. profile:")).to_be_visible()
     page.locator(".st-key-profile_upload input[type=file]").set_input_files(file)
-    expect(page.get_by_text("Not taken over.")).to_have_count(0, timeout=LOAD_MS)
+    expect(page.get_by_text("Not taken over.")).to_have_count(0)
     badge(page, "● live")

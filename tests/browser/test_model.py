@@ -13,12 +13,11 @@ from tests.browser.server import serving
 from tests.pages.configs import FP8_TEXT, LLAMA_70B, LLAMA_70B_TEXT
 from tests.pages.local_hub import local_hub, repo
 
-RUN_MS = 20_000  # a bound against hanging
 pytestmark = pytest.mark.usefixtures("met")
 
 
 def headline(page: Page, text: str) -> None:
-    expect(page.locator("h1.sc-headline")).to_contain_text(text, timeout=RUN_MS)
+    expect(page.locator("h1.sc-headline")).to_contain_text(text)
 
 
 def test_a_pasted_model_is_kept_when_the_hardware_changes_and_the_page_is_loaded_again(page: Page) -> None:
@@ -27,12 +26,12 @@ def test_a_pasted_model_is_kept_when_the_hardware_changes_and_the_page_is_loaded
     page.get_by_label("config.json", exact=True).fill(LLAMA_70B_TEXT)
     page.get_by_role("button", name="Read it").click()
     headline(page, "70.55\u00a0B parameters in 80 layers")
-    expect(page).to_have_url(re.compile("model_config=eN.*model=custom|model=custom.*model_config=eN"), timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("model_config=eN.*model=custom|model=custom.*model_config=eN"))
 
     choose(page, "hardware", "H200 SXM")
-    expect(page.locator(".sc-context")).to_contain_text("My llama · H200 SXM", timeout=RUN_MS)
+    expect(page.locator(".sc-context")).to_contain_text("My llama · H200 SXM")
 
-    expect(page).to_have_url(re.compile("hardware=h200-sxm"), timeout=RUN_MS)
+    expect(page).to_have_url(re.compile("hardware=h200-sxm"))
 
     page.reload()
     settle(page)
@@ -40,7 +39,7 @@ def test_a_pasted_model_is_kept_when_the_hardware_changes_and_the_page_is_loaded
     expect(page.locator(".sc-context")).to_contain_text("H200 SXM")
 
     page.get_by_test_id("stTopNavLink").filter(has_text="Memory").click()
-    expect(page.locator("h1.sc-headline")).to_contain_text("My llama", timeout=RUN_MS)
+    expect(page.locator("h1.sc-headline")).to_contain_text("My llama")
     page.get_by_test_id("stTopNavLink").filter(has_text="Model").click()
     headline(page, "70.55\u00a0B parameters in 80 layers")
 
@@ -50,7 +49,7 @@ def test_pasted_junk_is_one_clear_sentence_and_the_model_stays(page: Page) -> No
     page.get_by_label("config.json", exact=True).fill("<b>not</b> a config")
     page.get_by_role("button", name="Read it").click()
     alert = page.get_by_role("alert")
-    expect(alert).to_have_count(1, timeout=RUN_MS)
+    expect(alert).to_have_count(1)
     expect(alert).to_have_text(
         "Not taken over. config: found 'Expecting value at line 1, column 1', expected valid JSON, as in a "
         "config.json. The model stays as it was."
@@ -83,7 +82,7 @@ def test_a_model_is_fetched_by_its_id(new_page: Callable[..., Page], tmp_path: P
         headline(page, "Big-70B has 70.55\u00a0B parameters")
         page.get_by_label("Id on the Hugging Face hub").fill("org/none")
         page.get_by_role("button", name="Fetch it").click()
-        expect(page.get_by_role("alert")).to_contain_text("The hub has no public model org/none", timeout=RUN_MS)
+        expect(page.get_by_role("alert")).to_contain_text("The hub has no public model org/none")
         headline(page, "Big-70B has 70.55\u00a0B parameters")
 
 

@@ -6,8 +6,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.driving import settle, visit, wide_and_narrow
 
-LONG = 15_000  # ms, a bound against hanging
-
 
 def rider(page: Page) -> Locator:
     """The mark of the decode step."""
@@ -51,10 +49,10 @@ def test_the_batch_moves_without_the_server_and_is_kept_when_the_hand_lets_go(pa
     assert len(frames) == sent
     batch = slider(page).input_value()
     page.mouse.up()
-    expect(page).to_have_url(re.compile(f"batch={batch}$"), timeout=LONG)
+    expect(page).to_have_url(re.compile(f"batch={batch}$"))
     page.reload()
     settle(page)
-    expect(rider(page)).to_have_attribute("aria-label", re.compile(f"^decode of {batch}: "), timeout=LONG)
+    expect(rider(page)).to_have_attribute("aria-label", re.compile(f"^decode of {batch}: "))
 
 
 def test_keys_move_it_too(page: Page) -> None:
@@ -62,7 +60,7 @@ def test_keys_move_it_too(page: Page) -> None:
     expect(slider(page)).to_have_attribute("aria-label", "Sequences decoding together")
     slider(page).focus()
     slider(page).press("ArrowRight")
-    expect(page).to_have_url(re.compile("batch=2$"), timeout=LONG)
+    expect(page).to_have_url(re.compile("batch=2$"))
     expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 2: "))
 
 
@@ -72,7 +70,7 @@ def test_keys_that_come_faster_than_answers_all_count(page: Page) -> None:
     for _ in range(12):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(60)
-    expect(page).to_have_url(re.compile("batch=13$"), timeout=LONG)
+    expect(page).to_have_url(re.compile("batch=13$"))
     expect(slider(page)).to_have_value("13")
 
 
@@ -93,7 +91,7 @@ watcher.observe(document, { childList: true, subtree: true });
 def test_a_key_that_comes_when_the_first_picture_does_counts(page: Page) -> None:
     page.add_init_script(EARLY_KEY)
     page.goto("?batch=7")
-    expect(page).to_have_url(re.compile("batch=8$"), timeout=LONG)
+    expect(page).to_have_url(re.compile("batch=8$"))
     expect(slider(page)).to_have_value("8")
     expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 8: "))
 
@@ -101,19 +99,17 @@ def test_a_key_that_comes_when_the_first_picture_does_counts(page: Page) -> None
 def test_a_line_leads_to_its_page_with_the_same_scenario_and_back_returns(page: Page) -> None:
     visit(page, "?model=llama-3.1-8b&batch=32&context=8192")
     page.locator(".st-key-lead_memory").get_by_role("link", name="Memory").click()
-    expect(page.locator("h1")).to_contain_text("Llama-3.1-8B", timeout=LONG)
+    expect(page.locator("h1")).to_contain_text("Llama-3.1-8B")
     expect(page).to_have_url(re.compile(r"/memory\?"))
     for part in ("model=llama-3.1-8b", "batch=32", "context=8192"):
         expect(page).to_have_url(re.compile(part))
     page.go_back()
-    expect(page.locator("h1")).to_contain_text("A step of Llama-3.1-8B", timeout=LONG)
-    expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 32: "), timeout=LONG)
+    expect(page.locator("h1")).to_contain_text("A step of Llama-3.1-8B")
+    expect(rider(page)).to_have_attribute("aria-label", re.compile("^decode of 32: "))
 
 
 def test_an_old_link_to_the_start_still_shows_its_scenario(page: Page) -> None:
     visit(page, "?hardware=h200-sxm&batch=64&count=attention")
     expect(page.locator("h1")).to_contain_text("on H200 SXM reads")
     page.locator(".st-key-lead_roofline").get_by_role("link", name="Roofline").click()
-    expect(page.locator("h1")).to_contain_text(
-        "for 64 sequences over 2,048 cached tokens each on H200 SXM", timeout=LONG
-    )
+    expect(page.locator("h1")).to_contain_text("for 64 sequences over 2,048 cached tokens each on H200 SXM")

@@ -9,8 +9,6 @@ from tests.browser.conftest import Guide
 from tests.browser.driving import visit
 from tests.browser.tour import in_views
 
-LONG = 20_000  # ms, a bound against hanging
-
 
 @in_views("audience 1920")
 def test_every_page_is_large_and_without_controls(tour: Guide, view: str) -> None:
@@ -24,14 +22,14 @@ def test_a_button_enters_it_and_escape_or_a_button_leaves_it(page: Page) -> None
     for leave in ("key", "button"):
         page.get_by_role("button", name="Presentation view").click()
         button = page.get_by_role("button", name="Leave presentation")
-        expect(button).to_be_visible(timeout=LONG)
+        expect(button).to_be_visible()
         expect(page).to_have_url(re.compile("present=on"))
         expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
         if leave == "key":
             page.keyboard.press("Escape")
         else:
             button.click()
-        expect(page.get_by_test_id("stSidebar")).to_be_visible(timeout=LONG)
+        expect(page.get_by_test_id("stSidebar")).to_be_visible()
         expect(button).to_have_count(0)
         expect(page).to_have_url(re.compile(r"batch=8$"))
 
@@ -39,9 +37,9 @@ def test_a_button_enters_it_and_escape_or_a_button_leaves_it(page: Page) -> None
 def test_pictures_that_were_opened_are_shown_to_the_audience_too(page: Page) -> None:
     visit(page, "compare")
     page.get_by_text("What batching buys each").click()
-    expect(page.locator(".st-key-pair_market svg.marks")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-pair_market svg.marks")).to_be_visible()
     page.get_by_role("button", name="Presentation view").click()
-    expect(page.get_by_role("button", name="Leave presentation")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Leave presentation")).to_be_visible()
     expect(page.locator(".st-key-pair_market svg.marks")).to_be_visible()
     expect(page.get_by_text("What batching buys each")).not_to_be_visible()
 

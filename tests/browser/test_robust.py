@@ -18,7 +18,7 @@ from websockets.typing import Origin, Subprotocol
 
 from live import store
 from tests.browser.conftest import NewPage
-from tests.browser.driving import LOAD_MS, Watch, settle, visit
+from tests.browser.driving import Watch, settle, visit
 from tests.browser.proxy import Proxy, proxied
 from tests.browser.server import HOST, process_id, serving
 from tests.live.processes import wait_for, workers
@@ -59,13 +59,13 @@ def upload_junk(page: Page, path: str) -> None:
     junk: FilePayload = {"name": f"junk.{kind}", "mimeType": "text/plain", "buffer": JUNK[: most * MB]}
     box.set_input_files(junk)
     main = page.get_by_test_id("stMain")
-    expect(main).to_contain_text(said.replace("own_files", "junk"), timeout=LOAD_MS)
+    expect(main).to_contain_text(said.replace("own_files", "junk"))
     if most * MB < len(JUNK):
         box.set_input_files({**junk, "name": f"more.{kind}", "buffer": JUNK})
-        expect(page.locator(where)).to_contain_text("must be", timeout=LOAD_MS)
+        expect(page.locator(where)).to_contain_text("must be")
     before = page.locator("h1").inner_text()
     page.get_by_test_id("stSidebar").get_by_role("slider", name="Memory ×").press("ArrowRight")
-    expect(page).to_have_url(re.compile("memory_x="), timeout=LOAD_MS)
+    expect(page).to_have_url(re.compile("memory_x="))
     assert page.locator("h1").inner_text() == before or path in {"measure", "scheduler"}
 
 
@@ -82,7 +82,7 @@ def test_the_memory_of_junk_comes_back(new_page: NewPage, machine: str) -> None:
     for number in range(PILE):
         junk: FilePayload = {"name": f"junk{number}.json", "mimeType": "text/plain", "buffer": JUNK}
         box.locator("input[type=file]").set_input_files(junk)
-        expect(box).to_contain_text(junk["name"], timeout=LOAD_MS)
+        expect(box).to_contain_text(junk["name"])
         wait_for(lambda: held_bytes(machine) >= len(JUNK))
     wait_for(lambda: held_bytes(machine) <= len(JUNK))  # one takes the place of another
     page.context.close()
@@ -162,10 +162,10 @@ STEPS = "model,hardware,phase,new,batch,context,seconds\nqwen3-0.6b,h100-sxm,dec
 
 def lose_connection(page: Page, proxy: Proxy) -> None:
     """Lose it, and wait until the page has another one: until it notices, it still says that it is connected."""
-    with page.expect_websocket(timeout=LOAD_MS):
+    with page.expect_websocket():
         proxy.drop()
     app = page.get_by_test_id("stApp")
-    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LOAD_MS)
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
 
 
 def test_a_browser_that_loses_its_connection_keeps_its_session(new_page: NewPage, machine: str) -> None:
@@ -174,12 +174,12 @@ def test_a_browser_that_loses_its_connection_keeps_its_session(new_page: NewPage
         steps: FilePayload = {"name": "steps.csv", "mimeType": "text/csv", "buffer": STEPS.encode()}
         page.locator(".st-key-own_steps input[type=file]").set_input_files(steps)
         forget = page.get_by_role("button", name="Forget them")
-        expect(forget).to_be_visible(timeout=LOAD_MS)
+        expect(forget).to_be_visible()
         lose_connection(page, proxy)
         slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
         slider.press("ArrowRight")
-        expect(page).to_have_url(re.compile("batch=80"), timeout=LOAD_MS)
-        expect(page.get_by_text("A decode step of 80")).to_be_visible(timeout=LOAD_MS)
+        expect(page).to_have_url(re.compile("batch=80"))
+        expect(page.get_by_text("A decode step of 80")).to_be_visible()
         expect(forget).to_be_visible()
 
 
@@ -194,13 +194,13 @@ def test_a_browser_whose_server_is_started_again_finds_what_its_address_says(
         with serving(tmp_path / "second") as second:
             proxy.target = second
             lose_connection(page, proxy)
-            expect(runs).not_to_have_attribute("data-run", run, timeout=LOAD_MS)  # it knows the page again
+            expect(runs).not_to_have_attribute("data-run", run)  # it knows the page again
             settle(page)
             slider = page.get_by_test_id("stMain").get_by_role("slider", name="Sequences decoding, B")
-            expect(page.locator("h1")).to_have_text(headline, timeout=LOAD_MS)
+            expect(page.locator("h1")).to_have_text(headline)
             slider.press("ArrowRight")
-            expect(page).to_have_url(re.compile("batch=80"), timeout=LOAD_MS)
-            expect(page.locator("h1")).not_to_have_text(headline, timeout=LOAD_MS)
+            expect(page).to_have_url(re.compile("batch=80"))
+            expect(page.locator("h1")).not_to_have_text(headline)
             assert "Llama-3.1-8B" in page.locator(".sc-context").inner_text()
 
 
@@ -217,8 +217,8 @@ def test_behind_a_proxy_with_a_prefix_every_page_loads_and_links_keep_it(new_pag
         for place, path in list(enumerate(paths))[1:]:
             before = page.locator("h1").inner_text()
             links.nth(place).click()
-            expect(page).to_have_url(re.compile(re.escape(path)), timeout=LOAD_MS)
-            expect(page.locator("h1")).not_to_have_text(before, timeout=LOAD_MS)
+            expect(page).to_have_url(re.compile(re.escape(path)))
+            expect(page.locator("h1")).not_to_have_text(before)
         visit(page, "batching?batch=64")
         expect(page.get_by_role("slider", name="Sequences decoding, B")).to_have_attribute("aria-valuetext", "64")
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])

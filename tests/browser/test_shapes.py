@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import codec
-from tests.browser.driving import LOAD_MS, MEETING_LABELS, settle, visit, wide_and_narrow
+from tests.browser.driving import MEETING_LABELS, settle, visit, wide_and_narrow
 
 pytestmark = pytest.mark.usefixtures("met")
 SLOWEST_STEP_MS = 1000  # a bound against hanging; the figures are printed
@@ -46,7 +46,7 @@ def opened(page: Page, query: str = "") -> Page:
     """The Shapes page, with every picture drawn."""
     visit(page, f"shapes?{query}")
     for name in ("step", "run", "gathered", "mixed"):
-        expect(picture(page, name).locator("svg.sheet").first).to_be_visible(timeout=LOAD_MS)
+        expect(picture(page, name).locator("svg.sheet").first).to_be_visible()
     return page
 
 
@@ -56,6 +56,7 @@ def picture(page: Page, name: str) -> Locator:
 
 def counted(place: Locator) -> dict[str, dict[str, Counter[str]]]:
     """Cells that are drawn: by panel or sequence, by matrix, by state."""
+    expect(place.locator("svg.sheet").first).to_be_visible()
     counts: dict[str, dict[str, Counter[str]]] = {}
     for of, part, state in place.locator(".frame").first.evaluate(COUNT):
         counts.setdefault(of, {}).setdefault(part, Counter())[state] += 1
@@ -177,7 +178,7 @@ def test_the_run_has_one_prefill_and_199_decodes_and_can_be_calm(page: Page) -> 
     assert cells["scores"] == {"new": 219}
     caption(page).evaluate(NOTE_CAPTIONS)  # a stop is over before a test looks again
     run.get_by_role("button", name="Play").click()  # these tests ask for no motion: a dozen calm stops
-    page.wait_for_function("() => captions.some((said) => said.includes('Step 17 of 199'))", timeout=LOAD_MS)
+    page.wait_for_function("() => captions.some((said) => said.includes('Step 17 of 199'))")
     run.get_by_role("button", name="Pause").click()
 
 
@@ -193,7 +194,7 @@ def test_it_plays_without_the_server_and_stops_at_a_link(page: Page) -> None:
     before = len(page.evaluate(STEPS))
     sent.clear()
     run.get_by_role("button", name="Play").click()
-    expect(caption(page)).to_contain_text(re.compile(r"Step [3-9]\d of 199"), timeout=LOAD_MS)
+    expect(caption(page)).to_contain_text(re.compile(r"Step [3-9]\d of 199"))
     assert not sent, "playing asked the server"
     run.get_by_role("button", name="Pause").click()
     took = sorted(page.evaluate(STEPS)[before:])
@@ -255,7 +256,8 @@ def test_a_store_is_dragged_and_a_sequence_added(page: Page) -> None:
     page.mouse.move(knob["x"] + 2, y)
     page.mouse.down()
     page.mouse.move(knob["x"] + 2 + 3 * (cell["width"] + 1), y, steps=4)
-    assert counted(place)["B"]["keys"] == {"new": 1, "cached": 2 + 3}, "the picture follows the hand"
+    cached = place.locator("[data-of=B][data-part=keys][data-state=cached]")
+    expect(cached, "the picture follows the hand").to_have_count(2 + 3)
     page.mouse.up()
     has_lengths = "(lengths) => new URL(location).searchParams.get('lengths') === lengths"
     page.wait_for_function(has_lengths, arg="5.5.7.4")

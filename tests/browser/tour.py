@@ -20,7 +20,6 @@ from playwright.sync_api import Page, expect
 from tests.browser import axe
 from tests.browser.driving import MEETING_LABELS, VIEWS, paths, settle, visit
 
-LONG = 20_000  # ms, a bound against hanging
 Check = Callable[[Page], list[str]]
 
 # ---- for who cannot see it, or has no mouse ------------------------------------------------------------------------
@@ -109,7 +108,7 @@ def too_wide(page: Page) -> list[str]:
 def without_figures(page: Page) -> list[str]:
     """Pictures whose names say no figures."""
     for picture in page.locator("[role=graphics-document]").all():
-        expect(picture).to_have_attribute("aria-label", re.compile(r"\d"), timeout=LONG)
+        expect(picture).to_have_attribute("aria-label", re.compile(r"\d"))
     return [f"picture named {label!r}" for label in page.evaluate(_SILENT)]
 
 
@@ -200,11 +199,11 @@ def on_paper(page: Page) -> list[str]:
 def not_in_the_menu(page: Page) -> list[str]:
     """What the Share menu should offer and does not."""
     page.get_by_role("button", name="Share", exact=True).click()
-    expect(page.locator(".st-key-share_link button")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-share_link button")).to_be_visible()
     code = page.locator(".sc-code")
     if urlsplit(page.url).path.strip("/") == "measure":  # nothing has been measured
         return [f"{code.count()} programs"] if code.count() else []
-    expect(code).to_contain_text("import costmodel as cm", timeout=LONG)
+    expect(code).to_contain_text("import costmodel as cm")
     return []
 
 
