@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from live import store
 from tests.browser import chromium
 from tests.browser.conftest import FLAGS
-from tests.browser.driving import LOAD_MS, settle
+from tests.browser.driving import settle
 from tests.browser.server import resident_mb, serving
 from tests.live.processes import wait_for
 from tests.visitor import with_views
@@ -121,9 +121,7 @@ def moves(page: Page, slider: str, count: int) -> list[list[float]]:
     for _ in range(2 * count):
         end = moved.evaluate("it => it.value === it.max")
         moved.press("Home" if end else "ArrowRight")
-        changed = page.wait_for_function(
-            QUIET, arg=[QUIET_MS, NOTHING_MS], timeout=LOAD_MS, polling=POLL_MS
-        ).json_value()
+        changed = page.wait_for_function(QUIET, arg=[QUIET_MS, NOTHING_MS], polling=POLL_MS).json_value()
         times += [sorted(changed)] if changed else []
         if len(times) == count:
             break

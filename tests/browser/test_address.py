@@ -4,11 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.driving import quiet, settle, visit
-
-
-def slider(page: Page, key: str):
-    return page.locator(f".st-key-{key} input[type=range]").first
+from tests.browser.driving import quiet, settle, slider, visit
 
 
 def test_an_address_that_was_left_behind_is_mended_by_the_next_run(page: Page) -> None:

@@ -8,21 +8,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.parts import codec
 from tests.browser.conftest import NewPage
-from tests.browser.driving import settle, steady, visit, wide_and_narrow
+from tests.browser.driving import heading, settle, slider, steady, visit, wide_and_narrow
 from tests.browser.server import serving
 
 
 def mark(page: Page, step: str) -> Locator:
     """The mark of the decode step or the prefill on the first picture."""
     return page.locator(f'.st-key-time svg [aria-label^="{step} of "]')
-
-
-def heading(page: Page) -> Locator:
-    return page.locator("h1")
-
-
-def slider(page: Page, key: str) -> Locator:
-    return page.locator(f".st-key-{key} input[type=range]")
 
 
 def chart_slider(page: Page, key: str) -> Locator:
