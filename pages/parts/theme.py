@@ -162,6 +162,7 @@ div:has(> .st-key-share_corner) {{height: 0; margin-bottom: -1rem; z-index: 2;}}
 .st-key-share_corner .st-key-share {{margin-left: auto;}}
 .st-key-share button {{min-height: 1.75rem; padding: .1rem .55rem; font-size: .875rem;}}
 .sc-context {{padding-right: 5.5rem;}}
+div:has(> .st-key-share_corner) + * .sc-notice {{margin-right: 5.5rem;}}
 [data-testid=stPopoverBody] {{width: min(27rem, 94vw); padding: .9rem 1.1rem 1.2rem;
   --ink: currentColor; --muted: color-mix(in srgb, currentColor 70%, transparent);
   --rule: color-mix(in srgb, currentColor 18%, transparent);}}

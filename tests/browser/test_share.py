@@ -125,6 +125,16 @@ def test_an_open_menu_breaks_no_serious_rule_of_accessibility(page: Page) -> Non
         assert not grave(page)
 
 
+@wide_and_narrow
+def test_a_notice_leaves_the_menu_s_button_free(page: Page) -> None:
+    visit(page, "memory?batch=x")
+    notice = page.get_by_role("alert").bounding_box()
+    button = page.get_by_role("button", name="Share", exact=True).bounding_box()
+    assert notice
+    assert button
+    assert notice["x"] + notice["width"] <= button["x"]
+
+
 # ---- link and scenario -----------------------------------------------------------------------------------------------
 
 
