@@ -349,3 +349,13 @@ def test_on_the_flat_stretch_any_accepted_draft_is_a_gain_and_past_it_none_is():
     assert float(batching.break_even_acceptance(2 * (1 - 1e-15), 1)) == 1
     assert batching.expected_tokens(0.8, 3) == pytest.approx(2.952)
     assert batching.expected_tokens(1, 3) == 4
+
+
+def test_the_balance_is_the_ridge_where_all_arithmetic_is_in_one_format():
+    cost = cm.price(QWEN, H100, cm.Step.decode(8, 2048))
+    assert batching.balance(cost) == pytest.approx(H100.ridge("bf16"))
+
+
+def test_the_balance_lies_between_the_ridges_of_two_formats():
+    cost = cm.price(LLAMA, H100, cm.Step.decode(8, 2048), cm.Precision(weights="fp8", compute="fp8"))
+    assert H100.ridge("bf16") < batching.balance(cost) < H100.ridge("fp8")

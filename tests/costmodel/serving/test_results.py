@@ -50,6 +50,16 @@ def test_the_steps_of_a_small_run_by_hand() -> None:
     assert set(steps["bound"]) == {""}
 
 
+def test_refusals_are_counted_by_kind_the_commonest_first() -> None:
+    requests = table(("A", 0, 90, 3), ("B", 1, 70, 1), ("C", 2, 20, 60), ("D", 3, 20, 2))
+    run = unit(requests, "vllm_v0", num_blocks=4, block_size=16)
+    assert run.requests["outcome"].tolist() == ["rejected"] * 3 + ["finished"]
+    (two, prompts), (one, stored) = run.refusals
+    assert (two, one) == (2, 1)
+    assert prompts.startswith("their prompts of 70 to 90 tokens are above the 4 KV blocks of 16")
+    assert stored == run.requests["reason"][2]
+
+
 def test_the_summary_of_a_small_run_by_hand() -> None:
     summary = unit(slo={"ttft_s": 2.5}).summary
     expected = {

@@ -120,6 +120,8 @@ def test_a_plain_table_keeps_its_times_and_names() -> None:
         (b'{"TIMESTAMP": 1, "ContextTokens": 5, "GeneratedTokens": 3}', "line 1, TIMESTAMP: found 1"),
         (b'{"TIMESTAMP": [1], "ContextTokens": 5, "GeneratedTokens": 3}', "line 1, TIMESTAMP: found [1]"),
         (azure("-1,10,3", header="arrival_s,prompt_tokens,output_tokens"), "line 2, arrival_s: found '-1'"),
+        (azure("1,10,3,4", header="arrival_s,prompt_tokens, prompt_tokens,output_tokens"), "two columns prompt_tokens"),
+        (b'{"arrival_s": 1%s, "prompt_tokens": 5, "output_tokens": 3}' % (400 * b"0"), "line 1, arrival_s"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_one_sentence_with_its_line(trace: bytes, said: str) -> None:
