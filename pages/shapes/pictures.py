@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from costmodel.model import Experts, Layer
+from costmodel.model import Experts, Layer, Recurrent
 from costmodel.shapes import Block, Gap, Heads, Run, Shape, Shown, State, abbreviate
 from pages.parts.format import count, many
 
@@ -133,8 +133,11 @@ def _edge(block: Block) -> Json:
 
 
 def _state_note(shape: Shape) -> str:
-    state = shape.block("state")
-    return f"{many(state.rows, 'head')} × {many(state.columns, 'value')}" if state else ""
+    state, mixer = shape.block("state"), shape.layer.mixer
+    if state is None or not isinstance(mixer, Recurrent):
+        return ""
+    of = "channel" if mixer.kind == "mamba" else "head"  # the first Mamba has no heads
+    return f"{many(state.rows, of)} × {many(state.columns, 'value')}"
 
 
 def mlp_note(layer: Layer) -> str:

@@ -525,3 +525,15 @@ def test_where_no_row_is_free_none_is_said_to_be():
     said = spoken(words_batch.mixed(n))
     assert "from the first row on" in said
     assert "Up to" not in said
+
+
+@pytest.mark.parametrize(
+    ("model", "note"),
+    [("mamba-2.8b", "5,120 channels × 19 values"), ("qwen3-next-80b-a3b", "heads ×"), ("qwen3-0.6b", "")],
+)
+def test_a_state_is_noted_in_channels_where_it_has_no_heads(model: str, note: str) -> None:
+    found = cm.model(model)
+    shape = Shape(layer=found.layers[0][0], hidden=found.hidden, new=1, cached=5)
+    said = pictures.panel(shape, rows=shape.rows(8), columns=())["state"]
+    assert note in said
+    assert bool(said) == bool(note)
