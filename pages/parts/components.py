@@ -87,12 +87,12 @@ def caption(text: Text) -> None:
 
 def note(text: Text, *, lines: int = 0) -> None:
     """A muted sentence. ``lines``: as many as it may come to on a wide page; what is below it does not move then."""
-    prose.put(f'<p class="sc sc-note{_kept_free(lines)}>{markup(text)}</p>')
+    prose.put(f"<p {_kept_free('sc sc-note', lines)}>{markup(text)}</p>")
 
 
-def _kept_free(lines: int) -> str:
-    """The end of a class: a text with it has the place of so many lines, of twice as many on a phone."""
-    return f' sc-lines" style="--lines: {lines}"' if lines else '"'
+def _kept_free(classes: str, lines: int) -> str:
+    """Attributes of a text that has the place of so many lines, of twice as many on a phone; 0: of its own."""
+    return f'class="{classes} sc-lines" style="--lines: {lines}"' if lines else f'class="{classes}"'
 
 
 def complaint(text: Text) -> None:
@@ -127,7 +127,7 @@ def top(scenario: Scenario, *headline: Part, context: str = "", lines: int = 0) 
     whose = borrowed.of_scenario(scenario) if scenario.source == "calibrated" else ""
     said = [context or scenario.measured or ", ".join(part for part in (what, whose) if part), scenario.label]
     line = " <span>·</span>".join(f" <span>{markup(text)}</span>" for text in [*said, *_unpublished(scenario)])
-    sentence = f'<h1 class="sc sc-headline{_kept_free(lines)}>{markup(headline)}</h1>'
+    sentence = f"<h1 {_kept_free('sc sc-headline', lines)}>{markup(headline)}</h1>"
     prose.put(f'<div class="sc sc-context">{badge}{line}</div>{sentence}')
 
 
