@@ -16,6 +16,7 @@ from pages.parts.format import (
     BINARY_BYTES,
     NBSP,
     Quantity,
+    capitalised,
     count,
     gibibytes,
     gigabytes,
@@ -397,7 +398,7 @@ def bar_alt(m: Memory) -> str:
     parts = ", ".join(f"{part_name(m, part)} {gibibytes(part.bytes)}" for part in m.parts() if part.bytes)
     verdict = "It fits." if m.fit.fits else f"It does not fit: {gibibytes(m.over_bytes)} over."
     used = f"{gibibytes(m.fit.usable_bytes)} usable, of which {gibibytes(m.fit.budget_bytes)} may be used"
-    return f"Memory of one {m.hardware.name}: {used}. {parts[:1].upper()}{parts[1:]}. {verdict}"
+    return f"Memory of one {m.hardware.name}: {used}. {capitalised(parts)}. {verdict}"
 
 
 def curve(m: Memory) -> str:

@@ -10,7 +10,7 @@ from costmodel.dtypes import DTYPES
 from costmodel.model import Attention, Experts, LatentAttention
 from pages.model.numbers import Kind, Understood, ranges
 from pages.parts.components import BREAK, Column, Figure, Ink, Line, Part, Question, Table, Text
-from pages.parts.format import Quantity, count, gigabytes, many, parameters, significant, width
+from pages.parts.format import Quantity, capitalised, count, gigabytes, many, parameters, significant, width
 from pages.parts.layers import cached_values, mixer_name, mixer_sizes, mlp_name, mlp_sizes
 
 _FIGURES = 5
@@ -351,7 +351,7 @@ def naive(u: Understood) -> list[tuple[str, str]]:
 
 def _sentence(text: str) -> str:
     """Begin with a capital, unless the first word is a key of the config."""
-    return text if "_" in text.split(" ", maxsplit=1)[0] else text[:1].upper() + text[1:]
+    return text if "_" in text.split(" ", maxsplit=1)[0] else capitalised(text)
 
 
 # ---- alt text and questions ------------------------------------------------------------------------------------

@@ -176,6 +176,15 @@ def many(number: float, one: str, several: str = "") -> str:
     return f"{count(number)} {one if round(number) == 1 else several or f'{one}s'}"
 
 
+def capitalised(words: str) -> str:
+    """Words as a sentence or a label begins: the first letter large, the others as they are.
+
+    >>> capitalised("KV blocks"), capitalised("blocks"), capitalised("")
+    ('KV blocks', 'Blocks', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
 def width(size: float) -> str:
     """Bytes that one value takes.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import components, controls, state
+from pages.parts import components, controls, format, state
 from pages.parts.layers import block, keeps
 from pages.scheduler import runs, stories, sweep_view, workloads
 
@@ -112,9 +112,8 @@ def _memory() -> None:
     model = controls.scenario().model
     components.caption(f"Where the {keeps(model, number=2)} are")
     with st.container(horizontal=True, gap="medium"):
-        name = block(model)
         whose = " in each pool" if state.value("pools") == "2" else ""
-        label = f"{name[0].upper()}{name[1:]}s{whose}"
+        label = format.capitalised(f"{block(model)}s{whose}")
         controls.slider("kv_blocks", label, "0: as many as fit, as the Memory page says.")
         controls.choice("kv_block", "Tokens a block")
         controls.choice("pools", "Pools", ["1", "2"], {"1": "one", "2": "prefill apart from decode"}.__getitem__)

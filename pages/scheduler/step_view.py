@@ -123,8 +123,7 @@ def block_map(view: StepView, block_size: int, model: Model) -> Html:
     held = len(state)
     written = sum(1 for meaning in state.values() if meaning != "cached")
     done = "written in this step" if model.kv_values_per_token else "with tokens of this step"
-    name = block(model)
-    said = f"{name[0].upper()}{name[1:]}s: {held:,} of {view.num_blocks:,} held, {written:,} {done}"
+    said = f"{format.capitalised(block(model))}s: {held:,} of {view.num_blocks:,} held, {written:,} {done}"
     if per_cell > 1 or shown < view.num_blocks:
         said += f"; {f'{per_cell} blocks a cell, ' if per_cell > 1 else ''}the {shown:,} with the lowest numbers"
     squares = "".join(f'<i class="{meaning}"></i>' for meaning in cells)

@@ -60,7 +60,7 @@ def refused(error: ValueError, scenario: Scenario) -> str:
 
 def headline(a: Side, b: Side | None) -> list[Part]:
     """The longest wait between two tokens, of one policy against the other's."""
-    said: list[Part] = [f"{a.name[0].upper()}{a.name[1:]}: ", *_waits(a)]
+    said: list[Part] = [f"{format.capitalised(a.name)}: ", *_waits(a)]
     if b is None:
         return said
     comparable = all(_has_gaps(side) for side in (a, b))
@@ -135,7 +135,7 @@ def conservation(a: Side) -> Text:
     if s["livelock"]:
         said.append(f" Livelock: {s['livelock']}.")
     if s["note"]:
-        said.append(f" {s['note'][0].upper()}{s['note'][1:]}.")
+        said.append(f" {format.capitalised(s['note'])}.")
     return said
 
 
